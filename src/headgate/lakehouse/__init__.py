@@ -1,1 +1,1 @@
-"""Layers, tables, volumes, grants, and what reads them."""
+"""Layers, tables, volumes and grants of the lakehouse, and the consumers of its data."""

@@ -1,4 +1,4 @@
-"""Who calls the catalog: an engine, by an API token or by the token of its work. No session counts there."""
+"""Authentication of engines at the catalog, by an API token or a work token. Sessions are not accepted."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from headgate.settings.settings import Settings
 
 
 def authenticate(connection: Connection, request: Request, settings: Settings, now: datetime) -> Caller:
-    """Whose work the engine does, or NotSignedIn."""
+    """The caller of an engine's request; raises NotSignedIn."""
     secret = bearer_secret(request) or ""
     work = identify_work(connection, secret, now)
     if work is not None:

@@ -18,7 +18,7 @@ layer_table = Table(
     METADATA,
     Column("id", Id, ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),
 )
-"""A layer of the lakehouse: raw, trusted, service, or one that an admin made."""
+"""A layer of the lakehouse: raw, trusted, service, or one created by an admin."""
 
 lake_item_table = Table(
     "lake_items",
@@ -29,7 +29,7 @@ lake_item_table = Table(
     CheckConstraint("kind IN ('table', 'volume')", name="kind"),
     Index("ix_lake_items_layer_id", "layer_id"),
 )
-"""A table or a volume in a layer; the two share names."""
+"""A table or volume in a layer; both share one namespace."""
 
 table_ref_table = Table(
     "table_refs",
@@ -44,9 +44,10 @@ table_ref_table = Table(
     Index("ix_table_refs_item_id", "item_id"),
     Index("ix_table_refs_layer_id", "layer_id"),
 )
-"""A table, volume or layer that a pipeline (as a stream), mart, integration or saved query names.
+"""A table, volume or layer referenced by a pipeline (as a stream), mart, integration or saved query.
 
-One that does not exist has no `item_id` and counts as its layer; one in no layer has neither."""
+A missing item has no `item_id` and counts as its layer; one without a layer has neither.
+"""
 
 lake_text_table = Table(
     "lake_texts",

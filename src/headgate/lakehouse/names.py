@@ -1,4 +1,4 @@
-"""The names of layers, tables and volumes: SQL names in plain ASCII, told in lower case."""
+"""Names of layers, tables and volumes: SQL identifiers in plain ASCII, stored in lower case."""
 
 import re
 from typing import Annotated
@@ -11,7 +11,7 @@ _PLAIN = re.compile(r"[!-~]+")
 
 
 def sql_name(name: str) -> str:
-    """The name in lower case, or BadName. Letters that only look like ASCII, or fold to it, are refused."""
+    """The name in lower case; raises BadName. Characters that look like ASCII or fold to it are rejected."""
     if not _PLAIN.fullmatch(name):
         raise BadName(
             f"{name[:130]!r} is not a valid SQL name: start with a letter from a to z or an underscore, then "
@@ -30,4 +30,4 @@ SqlName = Annotated[
     ),
     AfterValidator(sql_name),
 ]
-"""A name as a request gives it."""
+"""A name in a request."""

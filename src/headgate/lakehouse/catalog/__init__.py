@@ -1,1 +1,1 @@
-"""The Iceberg REST catalog: every table through one door, with the rights of the token that asks."""
+"""The Iceberg REST catalog. Every access to a table goes through it, with the rights of the request's token."""

@@ -1,4 +1,4 @@
-"""What the catalog asks before it answers. The rule tables decide; here a refusal gets Iceberg's words."""
+"""Authorization of catalog requests. The rule tables decide; this module turns a refusal into Iceberg's errors."""
 
 from typing import NoReturn
 
@@ -28,15 +28,17 @@ def require_layer(call: Call, action: str, ident: Ident) -> str:
 
 
 def find(call: Call, ident: Ident) -> CatalogEntry:
-    """What a name stands for to the caller's work, if it has pointers of its own, or to everyone."""
+    """The table that a name refers to: the run's own pointer if the request belongs to a run that has one, otherwise
+    the public one.
+    """
     work = call.caller.work
     return pointers.find(call.connection, ident, work.run if work else None)
 
 
 def require_table(call: Call, action: str, ident: Ident, entry: CatalogEntry, doing: str | None = None) -> Decision:
-    """The decision on a table that has a pointer; NoSuchTable if there is none that the caller may see.
+    """The decision on a table that has a pointer; NoSuchTable if it does not exist or the caller may not see it.
 
-    `doing` says what is refused, where that is not the action itself: several acts need the right to delete.
+    `doing` names the refused operation if it differs from the action: several operations need the right to delete.
     """
     if entry.is_new and entry.layer_id:
         return require_own(call, ident, entry)
@@ -56,12 +58,12 @@ def require_table(call: Call, action: str, ident: Ident, entry: CatalogEntry, do
 
 
 def missing(ident: Ident) -> NoSuchTable:
-    """That there is no such table: one answer for what does not exist and for what is hidden."""
+    """The error for a missing table. It is the same for tables that do not exist and tables hidden from the caller."""
     return NoSuchTable(f"Table does not exist: {ident}")
 
 
 def require_own(call: Call, ident: Ident, entry: CatalogEntry) -> Decision:
-    """The decision on a table that exists for the caller's run alone: whether its member may still create it."""
+    """The decision on a table that exists only in the caller's run: whether its member may still create it."""
     decision = decide_output(call, entry.layer_id or "")
     if not decision:
         call.note_denial("create", "table", entry.table_id)
@@ -70,7 +72,9 @@ def require_own(call: Call, ident: Ident, entry: CatalogEntry) -> Decision:
 
 
 def decide_output(call: Call, layer_id: str) -> Decision:
-    """Whether the member for whom a run acts may create a table in a layer; that it was declared is asked apart."""
+    """Whether the member that a run acts for may create a table in a layer. A separate check requires that the output
+    was declared.
+    """
     work = call.caller.work
     assert work is not None  # noqa: S101 - only a run has tables of its own
     question = Question(call.caller.member, "create", "table", None, {"layer": layer_id}, work.granted)
@@ -91,7 +95,7 @@ def require_create(call: Call, ident: Ident) -> str:
 
 
 def require_declared(call: Call, ident: Ident, table_id: str) -> None:
-    """Refuse a table that has a row and no content to who may not write it."""
+    """Refuse a declared table without content to callers who may not write it."""
     try:
         call.require("edit", "table", table_id)
     except NotFound:
@@ -100,24 +104,26 @@ def require_declared(call: Call, ident: Ident, table_id: str) -> None:
 
 
 def may_know(call: Call, entry: CatalogEntry) -> bool:
-    """Whether the caller may know that a table is there."""
+    """Whether the caller may know that a table exists."""
     return entry.is_new or (entry.table_id is not None and call.may_see(entry.table_id))
 
 
 def no_namespace(ident: Ident) -> NoSuchNamespace:
-    """That there is no such layer."""
+    """The error for a missing layer."""
     return NoSuchNamespace(f"Namespace does not exist: {Ident(ident.levels)}")
 
 
 def require_engine(call: Call) -> None:
-    """Refuse engines that are not ours the files of a folder, unless the operator trusts all on this host."""
+    """Refuse file access to external engines if the warehouse is a local folder, unless the operator trusts all
+    processes on this host.
+    """
     trusts = call.settings.warehouse.external_engines == SAME_HOST
     if call.caller.work is None and is_folder(call.services.store) and not trusts:
         refuse_engine()
 
 
 def refuse_engine() -> NoReturn:
-    """Say why an engine cannot read or write here."""
+    """Raise the error that says why an engine cannot read or write here."""
     raise Forbidden(
         "The warehouse is a folder, protected only by file permissions, so other engines may not load, create or "
         "change tables. Run SQL in Headgate, or ask the operator to set `warehouse.external_engines` to "

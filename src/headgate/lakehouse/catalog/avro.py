@@ -1,7 +1,8 @@
-"""Avro files that engines write, looked over before they are believed.
+"""Validation of Avro files that engines write.
 
-Two readers may disagree about a file that is odd: one stops at an empty block, another takes the second of two fields
-with one id. So what is odd is refused, and what is left every reader reads alike. Nothing is unpacked past a limit.
+Readers may interpret an unusual file differently: one stops at an empty block, another takes the second of two fields
+with the same id. Unusual files are therefore refused, so that every reader sees the same content. Decompression is
+limited in size.
 """
 
 import io
@@ -19,11 +20,11 @@ _IDS = ("field-id", "element-id", "key-id", "value-id")
 
 
 class BadFile(Exception):
-    """A file that is not what it should be; the message says why."""
+    """The file is invalid; the message says why."""
 
 
 class _Reader:
-    """The bytes of a file, read one after the other."""
+    """Reads the bytes of a file sequentially."""
 
     def __init__(self, content: bytes) -> None:
         self.stream, self.left = io.BytesIO(content), len(content)
@@ -48,7 +49,7 @@ class _Reader:
 
 
 def scan(content: bytes) -> None:
-    """Refuse an Avro file that is damaged, odd, or unpacks to more than is sensible; BadFile says why."""
+    """Validate an Avro file. Raises BadFile if it is damaged, unusual, or decompresses to more than the limit."""
     if len(content) > MAX_FILE:
         raise BadFile(f"it is larger than {MAX_FILE} bytes")
     reader = _Reader(content)
@@ -79,7 +80,7 @@ def _header(reader: _Reader) -> dict[str, bytes]:
 
 
 def _block(reader: _Reader, codec: bytes, sync: bytes, room: int) -> int:
-    """Pass one block; how many bytes it unpacks to."""
+    """Skip one block; returns its decompressed size."""
     if reader.number() <= 0:
         raise BadFile("it has an empty block")
     data = reader.text()
@@ -97,7 +98,7 @@ def _unpacked(data: bytes, room: int) -> int:
         size = len(unpacker.decompress(data, room + 1))
     except zlib.error:
         raise BadFile("a block of it is damaged") from None
-    # PyIceberg leaves three bytes of a checksum behind the data.
+    # PyIceberg leaves three bytes of a checksum after the data.
     if size <= room and (not unpacker.eof or len(unpacker.unused_data) > _CHECKSUM):
         raise BadFile("a block of it is damaged")
     return size

@@ -1,4 +1,4 @@
-"""What a client is told beside a table's metadata: how to reach its files, by signatures or by keys of its own."""
+"""The client configuration sent with a table's metadata: file access by signed requests or by temporary credentials."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from headgate.warehouse.bucket import BucketStore
 
 
 def may_write(call: Call, table_id: str) -> bool:
-    """Whether keys for a table's files may write; not asked where none are given."""
+    """Whether credentials for a table's files may write; not evaluated if credentials are not issued."""
     return credentials.vends_credentials(call.services) and bool(call.decide("edit", "table", table_id))
 
 
 def told_of(stages: Stages, table_id: str, *, writes: bool) -> dict[str, Any]:
-    """The fields of an answer beside the metadata. Whether the caller may have the table was decided before."""
+    """The fields of a response besides the metadata. The caller's access to the table was already checked."""
     services, ours = stages.services, stages.who.work is not None
     config = table_config(stages.settings, services.store, table_id, ours=ours)
     told: dict[str, Any] = {"config": config}

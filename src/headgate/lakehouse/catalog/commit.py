@@ -1,8 +1,8 @@
-"""Commits, in three parts: read the pointers and decide; without a transaction, check and write the new metadata;
-then, in one transaction, decide again, move every pointer from where it was, and write ledger and audit.
+"""Commits in three phases: read the pointers and authorize; without a transaction, validate and write the new metadata;
+then, in one transaction, authorize again, swap every pointer, and write ledger and audit.
 
-A pointer that has moved meanwhile is looked at again from the start. Once it has moved by this commit, nothing can say
-no any more. A no is certain: 4xx. Doubt alone is 503.
+If a pointer has moved meanwhile, the commit starts over. After the swap, nothing can fail any more. A 4xx means that
+nothing was committed; only 503 means that the result is unknown.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,18 +43,18 @@ from headgate.warehouse.store import Store
 
 COMMITTED = "table.committed"
 FIRST_PAUSE, LONGEST_PAUSE, RETRY_SECONDS = 0.02, 0.5, 15.0
-"""After a lost swap: the bound of the first pause, that of each, and for how long a commit is tried again."""
+"""Backoff after a lost swap: bound of the first pause, bound of each pause, and total retry time in seconds."""
 MAX_TABLES = 100
 _LONG = 2**63
 
 
 class _Moved(Exception):
-    """A pointer was not where it was read."""
+    """A pointer has changed since it was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCommit:
-    """One table's part of a commit: its metadata is written, and no pointer names it yet."""
+    """One table's part of a commit: its metadata file is written, but no pointer refers to it yet."""
 
     change: TableChange
     table_id: str
@@ -62,20 +62,20 @@ class PlannedCommit:
     to: Pointer
     action: str = "edit"
     move: Move | None = None
-    """How the pointer is to move; None if the commit changes nothing."""
+    """The pointer move; None if the commit changes nothing."""
     place: NewTable | None = None
-    """Where a new table is to be."""
+    """The layer and id of a new table."""
 
     @property
     def doing(self) -> str | None:
-        """What a refusal says of a commit that needs the right to delete."""
+        """The operation to name in a refusal if the commit needs the right to delete."""
         if self.action != "delete" or self.move is None:
             return None
         return "expire snapshots of" if self.move.operation == "expire" else "roll back"
 
 
 def commit(stages: Stages, changes: Sequence[TableChange]) -> list[PlannedCommit]:
-    """Make a commit to one or several tables, whole or not at all."""
+    """Commit to one or several tables atomically."""
     if len({(change.ident.layer_key, change.ident.table_key) for change in changes}) != len(changes):
         raise Malformed("A commit can name each table only once")
     if len(changes) > MAX_TABLES:
@@ -91,7 +91,7 @@ def commit(stages: Stages, changes: Sequence[TableChange]) -> list[PlannedCommit
 
 
 def answer(stages: Stages, done: PlannedCommit) -> Response:
-    """The table after a commit, with the tag of a load of it; no tag where each load gives new keys."""
+    """The table after a commit, with the ETag of a load; without an ETag if each load issues new credentials."""
     location = metadata_files.url(stages.services.store, done.table_id, done.to.metadata_file)
     headers = None
     if stages.who.work is not None or not vends_credentials(stages.services):
@@ -108,7 +108,7 @@ def _make(
     try:
         stages.write(lambda call: _move_all(call, planned))
     except (Problem, Busy, _Moved) as error:
-        # Certainly nothing was committed.
+        # It is certain that nothing was committed.
         _discard(store, planned)
         if isinstance(error, Busy):
             raise CommitFailed("The database is busy; retry the commit") from None
@@ -146,7 +146,7 @@ def _discard(store: Store, planned: Iterable[PlannedCommit]) -> None:
             metadata_files.discard(store, planned_commit.table_id, planned_commit.to.metadata_file)
 
 
-# Part one: look
+# Phase one: read
 
 
 def _look(call: Call, change: TableChange) -> CatalogEntry | NewTable:
@@ -159,7 +159,7 @@ def _look(call: Call, change: TableChange) -> CatalogEntry | NewTable:
 
 
 def _staged(call: Call, change: TableChange) -> NewTable:
-    """The place of a staged table that the caller may create now."""
+    """The layer and id of a staged table that the caller may create now."""
     location = next((update.location for update in change.updates if update.action == "set-location"), None)
     try:
         new_table = table_creation.place(call, change.ident)
@@ -173,7 +173,7 @@ def _staged(call: Call, change: TableChange) -> NewTable:
     return NewTable(row["id"], new_table.layer_id, new_table.name, row["uuid"], new_table.is_declared, new_table.run)
 
 
-# Part two: check, and write the new metadata
+# Phase two: validate and write the new metadata
 
 
 def _plan(
@@ -187,7 +187,7 @@ def _plan(
     base = metadata_files.parse(content)
     require(change.requirements, base)
     root = Root(store, table_id)
-    # CREATE OR REPLACE may ask for a location as CREATE does. To move a table is another matter, and is refused.
+    # CREATE OR REPLACE may request a location, as CREATE may. Any other change of the location is refused.
     ignores = table_creation.ignores_location(settings) and required_rights.is_replace(change.updates)
     editor = Editor(base, root, now, ignores_location=ignores)
     updates = editor.checked(change.updates)
@@ -220,7 +220,7 @@ def _plan_new(store: Store, change: TableChange, place: NewTable, now: datetime)
 
 
 def write_next(store: Store, table_id: str, after: Any, version: int) -> tuple[bytes, Pointer]:
-    """Write a table's metadata under a fresh name; what was written, and a pointer that nothing names yet."""
+    """Write a table's metadata under a fresh name; returns the content and a pointer that is not stored yet."""
     content, name = metadata_files.dump(after), metadata_files.fresh_name(version)
     metadata_files.write(store, table_id, name, content)
     pointer = Pointer(str(after.table_uuid), version, name, metadata_files.sum_of(content), after.current_snapshot_id)
@@ -228,7 +228,7 @@ def write_next(store: Store, table_id: str, after: Any, version: int) -> tuple[b
 
 
 def move_of(table_id: str, base: Pointer | None, to: Pointer, after: Any, operation: str) -> Move:
-    """The move of a pointer, with what the ledger and the table's facts say of it."""
+    """The pointer move, with the values for the ledger and the table's facts."""
     current = after.current_snapshot()
     summary = current.summary.additional_properties if current and current.summary else {}
     is_added = current is not None and (base is None or base.snapshot_id != current.snapshot_id)
@@ -252,7 +252,7 @@ def _count(summary: dict[str, str], name: str) -> int | None:
     return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else None
 
 
-# Part three: decide again, move, and tell
+# Phase three: authorize again, swap, record
 
 
 def _move_all(call: Call, planned: Sequence[PlannedCommit]) -> None:
@@ -370,7 +370,7 @@ def _stage(stages: Stages, ident: Ident, place: NewTable, first: Any) -> Respons
 
 
 def _answer(stages: Stages, table_id: str, pointer: Pointer | None, content: bytes) -> Response:
-    """The new table, with the tag by which its client may ask for it again; a staged one has none."""
+    """The new table with its ETag; a staged table has none."""
     told = told_of(stages, table_id, writes=True)
     location = metadata_files.url(stages.services.store, table_id, pointer.metadata_file) if pointer else None
     headers = {"ETag": etag(pointer, told, ALL)} if pointer else None

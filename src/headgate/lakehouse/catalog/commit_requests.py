@@ -1,4 +1,4 @@
-"""The bodies of commits: parsed in full, or refused."""
+"""Parsing and validation of commit requests."""
 
 import json
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _LONG = 2**63
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """What a client wants done to one table, and what must hold for it."""
+    """The updates that a client requests for one table, and its requirements."""
 
     ident: Ident
     requirements: tuple[Any, ...]
@@ -28,17 +28,17 @@ class TableChange:
 
     @property
     def is_create(self) -> bool:
-        """Whether it makes a table that was staged."""
+        """Whether it creates a table that was staged."""
         return any(requirement.type == "assert-create" for requirement in self.requirements)
 
 
 def document(content: bytes) -> dict[str, Any]:
-    """The JSON object in a body."""
+    """Parse the JSON object in a body."""
     try:
         text = content.decode()
         document = json.loads(text or "null", parse_int=_number)
         if "\\u" in text:
-            # Half of a surrogate pair is JSON, and nothing that can be stored.
+            # A lone surrogate is valid JSON, but cannot be stored.
             json.dumps(document, ensure_ascii=False).encode()
     except UnicodeError:
         raise Malformed("The body is not UTF-8, or contains an unpaired surrogate (\\ud800 to \\udfff)") from None
@@ -50,7 +50,7 @@ def document(content: bytes) -> dict[str, Any]:
 
 
 def _number(digits: str) -> int:
-    """A whole number that engines can read again."""
+    """An integer in the range that engines can read."""
     result = int(digits)
     if not -_LONG <= result < _LONG:
         raise Malformed(f"The number {digits[:30]} in the body has more than 64 bits")
@@ -58,7 +58,7 @@ def _number(digits: str) -> int:
 
 
 def change(body: Any, ident: Ident | None = None) -> TableChange:
-    """A change from a body, of the table that the path names or else the body."""
+    """Parse a change; the table comes from the path, or else from the body."""
     if not isinstance(body, dict):
         raise Malformed("A commit is a JSON object with requirements and updates")
     if body.get("identifier") is not None:
@@ -89,7 +89,7 @@ def _list(body: dict[str, Any], name: str, most: int) -> list[Any]:
 
 
 def _check_raw(update: dict[str, Any]) -> None:
-    """What the models would drop or change in silence."""
+    """Reject content that the models would drop or change silently."""
     if update.get("action") == "add-schema":
         check_raw_schema(update.get("schema"))
         check_ids(update["schema"])
@@ -118,7 +118,7 @@ def _check_raw_snapshot(snapshot: Any) -> None:
 
 
 def _is_texts(result: Any) -> bool:
-    """Whether this is a JSON object of texts."""
+    """Whether this is a JSON object with string values."""
     return isinstance(result, dict) and all(isinstance(value, str) for value in result.values())
 
 

@@ -1,4 +1,4 @@
-"""What clients are told: what the catalog serves, and how to reach the files of a table."""
+"""Catalog configuration for clients: the supported endpoints, and how to access the files of a table."""
 
 from typing import Any
 
@@ -35,21 +35,25 @@ ENDPOINTS = (
     "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/sign",
     "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials",
 )
-"""What is served, as the specification writes it. A client asks for nothing else, so registering is not tried."""
+"""The supported endpoints in the specification's notation. Clients call no others, so they do not try to register
+tables.
+"""
 
 
 def catalog_config() -> dict[str, Any]:
-    """The answer to a client that asks how to use the catalog."""
+    """The response to a client's configuration request."""
     return {"defaults": {}, "overrides": {}, "endpoints": list(ENDPOINTS)}
 
 
 def is_folder(store: Store) -> bool:
-    """Whether the operating system is the only guard of the files."""
+    """Whether the warehouse is a local folder, protected only by the operating system."""
     return isinstance(store, FolderStore)
 
 
 def table_config(settings: Settings, store: Store, table_id: str, *, ours: bool) -> dict[str, str]:
-    """How an engine reaches the files of a table that it may load. Our own Spark opens them by the guard's FileIO."""
+    """The file access properties of a table that an engine may load. Headgate's own Spark opens files through the
+    guard's FileIO.
+    """
     values = {}
     if isinstance(store, BucketStore):
         signs = ours or settings.warehouse.s3_access == "signing"
@@ -64,7 +68,7 @@ def table_config(settings: Settings, store: Store, table_id: str, *, ours: bool)
 
 
 def place_config(address: Address) -> dict[str, str]:
-    """Where the bucket is, in the words of Java's clients and of PyIceberg."""
+    """The address of the bucket as properties of Java clients and PyIceberg."""
     values = {
         "s3.endpoint": address.endpoint,
         "s3.path-style-access": str(address.path_style).lower(),
@@ -75,7 +79,7 @@ def place_config(address: Address) -> dict[str, str]:
 
 
 def signing_config(table_id: str) -> dict[str, str]:
-    """That requests are signed by the catalog, at the table's own signer below the address that the client knows."""
+    """Configure remote signing by the table's own signer endpoint, at the address known to the client."""
     signer = f"v1/signer/{table_id}"
     return {
         "s3.remote-signing-enabled": "true",
@@ -84,12 +88,14 @@ def signing_config(table_id: str) -> dict[str, str]:
         "s3.signer": "S3V4RestSigner",
         "s3.signer.endpoint": signer,
         "py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO",
-        # No token: s3fs shares one connection, and its signer, among tables that are told the same. This is another
-        # text for each table, which no client uses without a key beside it.
+        # Not a token: s3fs shares one connection with its signer among tables with equal properties, so each table
+        # needs a different value. Clients ignore the value without an access key.
         "s3.session-token": table_id,
     }
 
 
 def work_signing_config(authorization: str) -> dict[str, Any]:
-    """That each request to sign shows this header; Java's client else shows that of its process's first session."""
+    """Have each signing request send this header; otherwise Java's client sends the header of the process's first
+    session.
+    """
     return {"headers": {"Authorization": [authorization]}}

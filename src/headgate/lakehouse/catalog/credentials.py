@@ -1,8 +1,8 @@
-"""Short-lived keys for the files of one table, for engines that cannot have requests signed.
+"""Temporary credentials for the files of one table, for engines without remote signing.
 
-The store's own service (STS) gives them, with a policy that holds them to the table's root and metadata folder: to read
-for who may query the table, to write its root too for who may edit it. They end by themselves after a set time, and
-cannot be called back before.
+The store's STS issues them with a policy limited to the table's root and metadata folder. Members who may query the
+table can read both; members who may edit it can also write to the root. The credentials expire after a set time and
+cannot be revoked earlier.
 """
 
 import json
@@ -26,7 +26,7 @@ CREDENTIALS = "credentials"
 
 @dataclass(frozen=True, slots=True)
 class KeyScope:
-    """What keys are to be for."""
+    """The scope of temporary credentials."""
 
     table_id: str
     member: str
@@ -35,7 +35,7 @@ class KeyScope:
 
 @dataclass(frozen=True, slots=True)
 class TemporaryKeys:
-    """Keys that end by themselves."""
+    """Credentials that expire."""
 
     id: str
     secret: str
@@ -44,12 +44,12 @@ class TemporaryKeys:
 
 
 def vends_credentials(services: Services) -> bool:
-    """Whether engines get keys of their own here."""
+    """Whether this installation issues temporary credentials to engines."""
     return isinstance(services.store, BucketStore) and services.settings.warehouse.s3_access == CREDENTIALS
 
 
 def granted(call: Call, table_id: str) -> KeyScope:
-    """What the caller may get keys for; the usual refusal if that is nothing."""
+    """The scope that the caller may have for a table's files; raises the usual refusal if there is none."""
     if not vends_credentials(call.services):
         raise NotSupported("This warehouse does not vend credentials; use remote signing (s3.remote-signing-enabled)")
     require_files(call, "execute", table_id)
@@ -57,7 +57,7 @@ def granted(call: Call, table_id: str) -> KeyScope:
 
 
 def vended_credentials(services: Services, grant: KeyScope) -> dict[str, Any]:
-    """Keys, as the specification writes them down."""
+    """Temporary credentials in the form of the specification."""
     store = services.store
     assert isinstance(store, BucketStore)  # noqa: S101 - asked before
     keys = assume(services.settings, store.key, grant)
@@ -65,7 +65,7 @@ def vended_credentials(services: Services, grant: KeyScope) -> dict[str, Any]:
 
 
 def as_config(keys: TemporaryKeys) -> dict[str, str]:
-    """Keys as properties of a FileIO."""
+    """Credentials as FileIO properties."""
     return {
         "s3.access-key-id": keys.id,
         "s3.secret-access-key": keys.secret,
@@ -75,7 +75,7 @@ def as_config(keys: TemporaryKeys) -> dict[str, str]:
 
 
 def policy(address: Address, table_id: str, *, writes: bool) -> str:
-    """What keys for one table are held to, beside what their role may do."""
+    """The session policy of credentials for one table, applied on top of the role's policy."""
     bucket = f"arn:aws:s3:::{address.bucket}"
     roots = [f"{address.prefix}{table_root(table_id)}/*", f"{address.prefix}{metadata_root(table_id)}/*"]
     statements: list[dict[str, Any]] = [
@@ -94,7 +94,7 @@ def policy(address: Address, table_id: str, *, writes: bool) -> str:
 
 
 def assume(settings: Settings, key: AccessKey, grant: KeyScope) -> TemporaryKeys:
-    """Have the store's service give keys for one table; OutOfReach if it does not."""
+    """Request credentials for one table from the store's STS; raises OutOfReach if it does not issue them."""
     from botocore.config import Config  # noqa: PLC0415 - loads much
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
     from botocore.session import Session  # noqa: PLC0415

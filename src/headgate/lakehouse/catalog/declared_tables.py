@@ -1,7 +1,7 @@
-"""Tables that were declared and that nothing has written yet, as probes see them: empty, with the columns to come.
+"""Declared tables that no run has written yet, as probes see them: empty, with their expected columns.
 
-Probes alone: they read what a query would give and execute nothing. Such a table has no file and no pointer; its
-metadata is made for the answer, and nothing can be committed on top of it.
+Only probes see them, because a probe analyses a query and executes nothing. Such a table has no file and no pointer.
+Its metadata is generated for the response, and nothing can be committed to it.
 """
 
 import uuid
@@ -23,14 +23,16 @@ if TYPE_CHECKING:
 
 PROBE = "probe"
 OWN, ANALYSED, COLUMNS = "own", "analysed", "columns"
-"""What a probe's statement says of the output of what it saves: its name, and, once that is known, its columns."""
+"""Keys in a probe's statement about its own output: the name and, once known, the columns."""
 _probed, _works = probed_schema_table.c, work_token_table.c
 
 Fields = list[dict[str, Any]]
 
 
 def fields(call: Call, ident: Ident, entry: CatalogEntry) -> Fields | None:
-    """The columns that a table will have, if a probe asks that may read it, or whose own output it is; else None."""
+    """The expected columns of a table, if the caller is a probe that may read the table or writes it; otherwise
+    None.
+    """
     work = call.caller.work
     if work is None or work.purpose != PROBE or entry.pointer is not None or not ident.has_one_level:
         return None
@@ -38,7 +40,7 @@ def fields(call: Call, ident: Ident, entry: CatalogEntry) -> Fields | None:
 
 
 def _own(call: Call, work_id: str, ident: Ident) -> Fields | None:
-    """Those that the probe itself has found out, of what it is about to save."""
+    """The columns that the probe has analysed for its own output."""
     statements = METADATA.tables["statements"]
     joined = statements.join(work_token_table, _works.statement_id == statements.c.id)
     query = select(statements.c.save).select_from(joined).where(_works.id == work_id)
@@ -58,12 +60,12 @@ def _stored(call: Call, entry: CatalogEntry) -> Fields | None:
 
 
 def table_id(entry: CatalogEntry) -> str:
-    """The id of such a table; one that nothing has, if it has no row yet."""
+    """The id of such a table, or an unused id if it has no row yet."""
     return entry.table_id or new_id("table")
 
 
 def content(store: "Store", identifier: str, columns: Fields) -> bytes:
-    """Its metadata: a schema, no snapshot, and a place in which nothing lies."""
+    """Its generated metadata: a schema, no snapshot, and an empty location."""
     place = NewTable(identifier, "", "", str(uuid.uuid5(uuid.NAMESPACE_OID, identifier)))
     schema = {"type": "struct", "schema-id": 0, "fields": columns}
     return metadata_files.dump(first_metadata(store, {"schema": schema}, place))

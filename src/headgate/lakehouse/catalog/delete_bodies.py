@@ -1,4 +1,4 @@
-"""The body of a request that deletes many files at once, read so that no reader can find other files in it."""
+"""Strict parsing of bulk delete requests, so that no two parsers can find different keys in one body."""
 
 import re
 from xml.etree import ElementTree as ET
@@ -12,9 +12,9 @@ _NAMESPACE = "{http://s3.amazonaws.com/doc/2006-03-01/}"
 
 
 def named_keys(body: str) -> list[str]:
-    """The keys that are to be deleted; Forbidden for a body with anything else in it."""
+    """The keys to delete; Forbidden if the body contains anything else."""
     plain = _DECLARATION.sub("", body, count=1)
-    # No comment, character section, entity or type: readers differ in what they make of those.
+    # Reject comments, CDATA, entities and doctypes, because parsers treat them differently.
     if len(body) > _MOST_CHARACTERS or "<!" in plain or "<?" in plain:
         raise _unclear()
     try:

@@ -1,7 +1,6 @@
-"""The tables of the Iceberg REST catalog over HTTP.
+"""Table endpoints of the Iceberg REST catalog.
 
-What is served is the published Iceberg REST specification, which is its own document; so these routes are left out of
-the document of our API.
+They follow the published Iceberg REST specification and are therefore not part of Headgate's OpenAPI document.
 """
 
 from typing import Annotated, Any
@@ -27,9 +26,11 @@ from headgate.platform.unit_of_work.services import Services
 from headgate.platform.unit_of_work.stages import Stages
 
 LOADS = CapacityLimiter(16)
-"""Threads for what is quick. Spark calls the catalog while others wait for Spark: neither may take all threads."""
+"""Threads for quick requests. Spark calls the catalog while other requests wait for Spark, so neither may use all
+threads.
+"""
 LISTS = CapacityLimiter(4)
-"""Threads for lists, which may be long: others wait for them without a thread, and loads go on."""
+"""Threads for lists, which may be long. Further lists wait without a thread, so that loads continue."""
 COMMITS = CapacityLimiter(8)
 """Threads for commits, which read and write files."""
 
@@ -37,12 +38,12 @@ router = GovernedRouter(prefix="/iceberg/v1", tags=["catalog"], include_in_schem
 
 
 async def read_body(services: Services, request: Request, parameters: dict[str, Any]) -> None:
-    """Take the whole body before a thread is taken."""
+    """Read the whole body before a thread is used."""
     await request.body()
 
 
 def body_of(request: Request) -> dict[str, Any]:
-    """The JSON object that was sent."""
+    """The JSON object in the request body."""
     return document(request._body)  # noqa: SLF001 - read by read_body
 
 
@@ -50,7 +51,7 @@ def body_of(request: Request) -> dict[str, Any]:
     "GET", "/config", SignedIn("is told what the catalog serves"), Audit.nothing, staged=True, limiter=LOADS
 )
 def get_catalog_configuration(stages: Stages) -> Response:
-    """What the catalog serves. There is one warehouse, whatever name is asked for."""
+    """The catalog configuration. There is one warehouse, so its name is ignored."""
     stages.read(lambda call: None)
     return json_response(catalog_config())
 
@@ -69,7 +70,7 @@ def list_tables(
     page_token: Annotated[str | None, Query(alias="pageToken")] = None,
     page_size: Annotated[int | None, Query(alias="pageSize", ge=1)] = None,
 ) -> Response:
-    """The tables that the caller may see, all of them or by page."""
+    """The tables that the caller may see, all at once or by page."""
     ident = namespace(namespace_)
     name_page = stages.read(lambda call: listing.tables(call, ident, page_token, page_size))
     return json_response({"identifiers": name_page.items, "next-page-token": name_page.following})
@@ -85,7 +86,7 @@ def list_tables(
     wait=read_body,
 )
 def create_table(stages: Stages, request: Request, namespace_: str) -> Response:
-    """Create a table; its location is the catalog's."""
+    """Create a table; the catalog chooses its location."""
     return committing.create(stages, body_of(request), namespace(namespace_).levels)
 
 
@@ -98,7 +99,7 @@ def create_table(stages: Stages, request: Request, namespace_: str) -> Response:
     limiter=LOADS,
 )
 def register_table(stages: Stages, namespace_: str) -> Response:
-    """Nobody registers tables: their metadata is the catalog's own."""
+    """Registering tables is not supported, because the catalog writes all metadata."""
 
     def refuse(call: Call) -> Response:
         access.require_layer(call, "see", namespace(namespace_))
@@ -123,7 +124,7 @@ def load_table(
     snapshots: str = table_loading.ALL,
     known: Annotated[str | None, Header(alias="If-None-Match")] = None,
 ) -> Response:
-    """A table's metadata, or for a request of headers alone, whether it is there."""
+    """A table's metadata; for a HEAD request, whether the table exists."""
     ident = table(namespace_, table_)
     if request.scope.get(IS_HEAD):
         return table_loading.exists(stages, ident)
@@ -142,7 +143,7 @@ def load_table(
     wait=read_body,
 )
 def commit_table(stages: Stages, request: Request, namespace_: str, table_: str) -> Response:
-    """Change a table, or create one that was staged."""
+    """Commit to a table, or create a staged one."""
     [done] = committing.commit(stages, [change(body_of(request), table(namespace_, table_))])
     return committing.answer(stages, done)
 
@@ -157,7 +158,7 @@ def commit_table(stages: Stages, request: Request, namespace_: str, table_: str)
     wait=read_body,
 )
 def commit_tables(stages: Stages, request: Request) -> Response:
-    """Change several tables, all of them or none."""
+    """Commit to several tables atomically."""
     changes = body_of(request).get("table-changes")
     if not isinstance(changes, list) or not changes:
         raise Malformed("table-changes must be a list of changes")
@@ -181,7 +182,7 @@ def drop_table(
     table_: str,
     purge: Annotated[bool, Query(alias="purgeRequested")] = False,
 ) -> Response:
-    """Drop a table. Whether a purge was asked for or not, it can be restored for a while."""
+    """Drop a table. It can be restored for a while, whether or not a purge was requested."""
     ident = table(namespace_, table_)
     stages.write(lambda call: _drop(call, ident))
     return empty()
@@ -205,7 +206,7 @@ def _drop(call: Call, ident: Ident) -> None:
     wait=read_body,
 )
 def rename_table(stages: Stages, request: Request) -> Response:
-    """Give a table another name, or another layer; its id and grants stay."""
+    """Rename a table or move it to another layer; its id and grants remain."""
     body = body_of(request)
     source, target = from_json(body.get("source")), from_json(body.get("destination"))
     stages.write(lambda call: _rename(call, source, target))
@@ -238,7 +239,7 @@ def _rename(call: Call, source: Ident, target: Ident) -> None:
     wait=read_body,
 )
 def report_metrics(stages: Stages, request: Request, namespace_: str, table_: str) -> Response:
-    """Take a report of a scan or commit; nothing is kept of it."""
+    """Accept a scan or commit report and discard it."""
     body_of(request)
     ident = table(namespace_, table_)
     stages.read(lambda call: access.require_table(call, "execute", ident, access.find(call, ident)))

@@ -1,4 +1,4 @@
-"""Errors in the form, with the types and in the words, that Iceberg's clients know."""
+"""Errors in the format, with the types and texts, that Iceberg clients expect."""
 
 import json
 from typing import ClassVar
@@ -23,23 +23,23 @@ from headgate.kit.errors import (
 )
 
 PREFIX = "/iceberg/"
-"""The paths whose errors have this form."""
+"""Path prefix of responses with this error format."""
 
 
 class IcebergError(Problem):
-    """An error that has a type of its own in Iceberg."""
+    """An error with an Iceberg error type."""
 
     type: ClassVar[str] = "ServiceFailureException"
 
 
 class NoSuchTable(IcebergError):
-    """There is no such table that the caller may see."""
+    """The table does not exist or the caller may not see it."""
 
     status, code, title, type = 404, "not_found", "Table does not exist", "NoSuchTableException"
 
 
 class NotWritten(NoSuchTable):
-    """The table was declared, and the caller may see it; but nothing has written it, and there is nothing to load."""
+    """The table is declared and visible to the caller, but has no data to load yet."""
 
     title = "Table has no data yet"
 
@@ -51,13 +51,13 @@ class NotWritten(NoSuchTable):
 
 
 class NoSuchNamespace(IcebergError):
-    """There is no such layer that the caller may see."""
+    """The layer does not exist or the caller may not see it."""
 
     status, code, title, type = 404, "not_found", "Namespace does not exist", "NoSuchNamespaceException"
 
 
 class NoSuchView(IcebergError):
-    """There is no such view that the caller may see."""
+    """The view does not exist or the caller may not see it."""
 
     status, code, title, type = 404, "not_found", "View does not exist", "NoSuchViewException"
 
@@ -69,13 +69,13 @@ class AlreadyExists(IcebergError):
 
 
 class NamespaceNotEmpty(IcebergError):
-    """A layer that holds something cannot be dropped."""
+    """A layer that is not empty cannot be dropped."""
 
     status, code, title, type = 409, "conflict", "Namespace is not empty", "NamespaceNotEmptyException"
 
 
 class CommitFailed(IcebergError):
-    """The commit was certainly not made; with a fresh look at the table it may be tried again."""
+    """The commit was not applied; the client may refresh the table and retry."""
 
     status, code, title, type = (
         409,
@@ -86,19 +86,19 @@ class CommitFailed(IcebergError):
 
 
 class CommitUnknown(IcebergError):
-    """Whether the commit was made is not known. Not 503: after that, clients send the same commit once more."""
+    """The result of the commit is unknown. The status is not 503, because clients would then repeat the commit."""
 
     status, code, title, type = 500, "unavailable", "The commit may have been applied", "CommitStateUnknownException"
 
 
 class Malformed(IcebergError):
-    """The request cannot be understood, or asks for what no table may have."""
+    """The request cannot be parsed, or contains a value that no table may have."""
 
     status, code, title, type = 400, "bad_request", "Invalid request", "BadRequestException"
 
 
 class NotValid(IcebergError):
-    """The request is understood, and what it would make of the table is refused."""
+    """The request is valid, but the resulting table is not permitted."""
 
     status, code, title, type = 400, "bad_request", "Invalid table metadata", "ValidationException"
 
@@ -110,13 +110,13 @@ class Unprocessable(IcebergError):
 
 
 class Forbidden(IcebergError):
-    """Nobody may do this here."""
+    """The operation is forbidden for everyone."""
 
     status, code, title, type = 403, "denied", "Not allowed", "ForbiddenException"
 
 
 class NotSupported(IcebergError):
-    """This catalog does not do that."""
+    """The catalog does not support this operation."""
 
     status, code, title, type = (
         406,
@@ -127,16 +127,16 @@ class NotSupported(IcebergError):
 
 
 class Damaged(IcebergError):
-    """A metadata file is not the one that was committed; nothing of it is given out.
+    """The content of a metadata file differs from what was committed, so it is not returned.
 
-    No 500, which Iceberg's clients would ask for again for a minute, and then call an unknown outcome.
+    The status is not 500, because Iceberg clients would retry for a minute and then report an unknown result.
     """
 
     status, code, title, type = 400, "bad_request", "The table's metadata is damaged", "ValidationException"
 
 
 class MetadataMissing(Damaged):
-    """A metadata file is missing: Iceberg's own clients tell this type from a table that does not exist."""
+    """A metadata file is missing. Iceberg clients distinguish this type from a missing table."""
 
     status, code, title, type = 404, "not_found", "The table's metadata file is missing", "NotFoundException"
 
@@ -157,13 +157,14 @@ _TYPES: dict[type[Problem], tuple[int, str]] = {
     BadRequest: (400, "BadRequestException"),
     TooManyAttempts: (429, "TooManyRequestsException"),
     Unavailable: (503, "ServiceUnavailableException"),
-    # No 5xx, after which Iceberg's clients leave what they wrote: the commit may have been made. Here it was not.
+    # The status is not 5xx: Iceberg clients then keep their files because the commit may have been applied. Here it was
+    # not.
     DiskFull: (400, "BadRequestException"),
 }
 
 
 def respond(problem: Problem, headers: dict[str, str] | None = None) -> Response:
-    """A problem as Iceberg's clients read it."""
+    """The error response in Iceberg's format."""
     if isinstance(problem, IcebergError):
         status, kind = problem.status, problem.type
     else:

@@ -1,4 +1,4 @@
-"""Who may touch the files of a table, asked by its id: it may be live, staged, or exist for one run alone."""
+"""Authorization for the files of a table by its id. The table may be live, staged, or exist only in one run."""
 
 from sqlalchemy import select
 
@@ -12,7 +12,7 @@ _own, _staged = run_pointer_table.c, staged_table.c
 
 
 def require_files(call: Call, action: str, table_id: str) -> Decision:
-    """The decision on the files of a table; the usual refusal if there is none that the caller may touch so."""
+    """The decision on the files of a table; raises the usual refusal if there is no such table for the caller."""
     decision = call.decide(action, "table", table_id) or _on_new(call, table_id)
     if not decision:
         call.refuse(action, "table", table_id)
@@ -20,9 +20,9 @@ def require_files(call: Call, action: str, table_id: str) -> Decision:
 
 
 def _on_new(call: Call, table_id: str) -> Decision | None:
-    """The decision on a table that does not exist yet but to its member or run, which fills it; None if it is not one.
+    """The decision on a table that is not created yet, for the member or run that fills it; None for other ids.
 
-    Whoever may create it may write and read its files. An id that belongs or belonged to a table is none of these.
+    A member who may create it may write and read its files. An id that belongs or belonged to a table does not qualify.
     """
     work = call.caller.work
     if work is not None and work.run is not None:
@@ -39,7 +39,7 @@ def _on_new(call: Call, table_id: str) -> Decision | None:
 
 
 def _layer_of_output(call: Call, run: tuple[str, int], table_id: str) -> str | None:
-    """The layer of a table that a run has staged, or that exists for it alone."""
+    """The layer of a table that a run has staged or that exists only in the run."""
     value = call.connection.execute(
         select(_own.layer_id).where(
             _own.run_id == run[0], _own.fence == run[1], _own.table_id == table_id, _own.base_version.is_(None)

@@ -1,6 +1,6 @@
-"""The files of one table: whether a location lies below its root, and a FileIO that opens nothing else.
+"""The files of one table: whether a location is below its root, and a FileIO limited to its files.
 
-A commit can name any location, in any spelling. One that could be read as another place than it seems is refused.
+A commit can name any location in any spelling. Ambiguous locations are refused.
 """
 
 import os
@@ -22,11 +22,11 @@ _ROUNDS = 4
 
 
 class OutsideRoot(Exception):
-    """A location that is not, or not certainly, below the root."""
+    """A location that is outside of the root or ambiguous."""
 
 
 def normal(location: Any) -> str:
-    """One spelling for one place, or Outside for a location that could mean two."""
+    """The canonical spelling of a location; raises Outside if it is ambiguous."""
     if not isinstance(location, str) or len(location) > MAX_LENGTH or not location.isprintable() or "\\" in location:
         raise OutsideRoot(repr(location)[:200])
     scheme, colon, rest = location.partition(":")
@@ -44,7 +44,7 @@ def normal(location: Any) -> str:
 
 
 def _refuse_dots(path: str, location: str) -> None:
-    """Refuse a path that leads up or nowhere, however it is encoded."""
+    """Refuse `.` and `..` in a path in any encoding."""
     decoded = path
     for _ in range(_ROUNDS):
         parts = decoded.replace("\\", "/").strip("/").split("/")
@@ -54,7 +54,7 @@ def _refuse_dots(path: str, location: str) -> None:
 
 
 class Root:
-    """The root of one table, and the folder of its metadata."""
+    """The root and the metadata folder of one table."""
 
     def __init__(self, store: Store, table_id: str) -> None:
         self.store, self.table_id = store, table_id
@@ -65,7 +65,7 @@ class Root:
         self._real = cache(os.path.realpath)
 
     def path(self, location: Any, *, or_metadata: bool = False) -> str:
-        """A location below the root as a path in the store, or Outside."""
+        """A location below the root as a path in the store; otherwise raises Outside."""
         result = normal(location)
         within = self._folder if result.startswith(self._folder) else self._metadata
         if not result.startswith(within) or (within == self._metadata and not or_metadata):
@@ -76,7 +76,7 @@ class Root:
         return result[len(self._base) + 1 :]
 
     def _refuse_links(self, result: str, within: str) -> None:
-        """Refuse what a link leads out of the root; only a folder has links."""
+        """Refuse symbolic links that lead out of the root; they exist only in local folders."""
         if not isinstance(self.store, FolderStore):
             return
         path, root = result.removeprefix("file://"), within.removeprefix("file://").rstrip("/")
@@ -87,13 +87,13 @@ class Root:
 
 
 def table_io(store: Store, table_id: str) -> "FileIO":
-    """A FileIO for PyIceberg that reads files below the table's root and its metadata folder, and writes nothing."""
+    """A read-only PyIceberg FileIO limited to the table's root and metadata folder."""
     from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile
 
     root = Root(store, table_id)
 
     class Input(InputFile):
-        """A file of the table."""
+        """An input file of the table."""
 
         def __init__(self, location: str) -> None:
             super().__init__(location)
@@ -112,7 +112,7 @@ def table_io(store: Store, table_id: str) -> "FileIO":
             return opened(store, self._path)  # type: ignore[no-any-return]
 
     class TableFiles(FileIO):
-        """The files of the table."""
+        """A FileIO limited to the table's files."""
 
         def new_input(self, location: str) -> InputFile:
             return Input(location)
@@ -127,7 +127,7 @@ def table_io(store: Store, table_id: str) -> "FileIO":
 
 
 def size(store: Store, path: str) -> int:
-    """The size of a file of a table, whose name its engine chose; FileNotFoundError if there is none."""
+    """The size of a data file, whose name an engine chose; FileNotFoundError if it does not exist."""
     if isinstance(store, FolderStore):
         return (store.root / path).stat().st_size
     try:
@@ -137,7 +137,7 @@ def size(store: Store, path: str) -> int:
 
 
 def remove(store: Store, paths: Sequence[str]) -> None:
-    """Delete files of a table, as far as they are there; whoever asks has made sure that they lie where they may."""
+    """Delete those of a table's files that exist. The caller has checked their locations."""
     if isinstance(store, BucketStore):
         store.delete_named(paths)
         return
@@ -149,7 +149,7 @@ def remove(store: Store, paths: Sequence[str]) -> None:
 
 
 def opened(store: Store, path: str) -> Any:
-    """A file of a table, to read and seek in; FileNotFoundError if there is none."""
+    """Open a table's file for reading and seeking; FileNotFoundError if it does not exist."""
     if isinstance(store, FolderStore):
         return (store.root / path).open("rb")
     try:

@@ -1,6 +1,6 @@
-"""Lists of layers and tables: only what the caller may see, all at once or by page.
+"""Lists of layers, tables and views visible to the caller, all at once or by page.
 
-The number of statements is the same for any number of names.
+The number of SQL statements does not depend on the number of names.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from headgate.platform.unit_of_work.call import Call
 
 MAX_PAGE = 1_000
 MOST = 100_000
-"""The most names in one answer, to clients that do not ask for pages."""
+"""Maximum number of names in a response to clients without paging."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamePage:
-    """A page of names, and where the next begins."""
+    """A page of names, and the start of the next page."""
 
     items: list[Any]
     following: str | None
@@ -35,7 +35,7 @@ def namespaces(call: Call, token: str | None, size: int | None) -> NamePage:
 
 
 def tables(call: Call, ident: Ident, token: str | None, size: int | None) -> NamePage:
-    """The tables of a layer that the caller may see and that have content; for a run, also its own."""
+    """The tables of a layer that the caller may see and that have content; a run also sees its own new tables."""
     layer = access.require_layer(call, "see", ident)
     ids, following = _page(call, "table", f"{ident.layer_key}.", token, size)
     values = _names(call, _WRITTEN, ids)
@@ -59,7 +59,7 @@ _WRITTEN = "SELECT id, name FROM resources JOIN table_pointers ON table_id = id 
 
 
 def _names(call: Call, statement: str, ids: list[str]) -> dict[str, str]:
-    """The names of those of these resources that a statement finds, by id."""
+    """The names of the given resources that a statement selects, by id."""
     if not ids:
         return {}
     text = statement.format(chosen=among(call.connection, "id", "ids"))
@@ -82,7 +82,7 @@ def _page(call: Call, kind: str, prefix: str, token: str | None, size: int | Non
 
 
 def _own(call: Call, layer_id: str) -> set[str]:
-    """The names of the tables that exist for the caller's run alone."""
+    """The names of tables that exist only in the caller's run."""
     run = call.caller.work.run if call.caller.work else None
     if run is None:
         return set()

@@ -1,7 +1,7 @@
-"""Every path in every manifest that a commit adds: below the table's root, or the commit is refused.
+"""Checks that every path in the manifests added by a commit is below the table's root.
 
-A snapshot whose manifest names another table's data file would give its rows to whoever reads this one, and expiring
-the snapshot would delete it.
+Otherwise a snapshot could name another table's data file: readers of this table would get its rows, and snapshot expiry
+would delete it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,13 +29,13 @@ _UNREADABLE = (
     OSError,
     RecursionError,
 )
-"""What reading a file that somebody else made can end in."""
+"""Exceptions that reading an untrusted file can raise."""
 
 
 def check_snapshots(root: Root, base: "TableMetadata | None", added: Sequence["Snapshot"]) -> None:
-    """Refuse a commit that adds these snapshots unless all that they name is below the table's root.
+    """Refuse a commit whose new snapshots name files outside of the table's root.
 
-    A manifest that the base's current snapshot, or the parent, names was checked when that was committed.
+    Manifests of the base's current snapshot or of the parent were already checked when they were committed.
     """
     known: set[str] = set()
     if base is not None and added:
@@ -51,7 +51,7 @@ def check_snapshots(root: Root, base: "TableMetadata | None", added: Sequence["S
 
 
 def check_path(root: Root, location: Any, what: str) -> str:
-    """A location as a path in the store, or NotValid."""
+    """A location as a path in the store; otherwise raises NotValid."""
     try:
         return root.path(location)
     except OutsideRoot:
@@ -59,7 +59,7 @@ def check_path(root: Root, location: Any, what: str) -> str:
 
 
 def check_file(root: Root, location: Any, what: str) -> None:
-    """Refuse a file that lies elsewhere, or does not exist."""
+    """Refuse a file that is outside of the root or does not exist."""
     try:
         size(root.store, check_path(root, location, what))
     except FileNotFoundError:
@@ -77,12 +77,12 @@ def manifests_of(root: Root, manifest_list: str) -> list[str]:
 
 
 def entries_of(root: Root, manifest: str) -> Iterator[Any]:
-    """The entries of a manifest, each with the data or delete file that it is about."""
+    """The entries of a manifest, each with its data or delete file."""
     yield from _rows(root, manifest, "The manifest", _entries)
 
 
 def _check_manifest(root: Root, manifest: str) -> None:
-    # What was deleted counts too: expiring snapshots deletes those files.
+    # Deleted entries count too: snapshot expiry deletes those files.
     for row in entries_of(root, manifest):
         check_path(root, row.data_file.file_path, "A data or delete file")
         if row.data_file.key_metadata is not None:
@@ -97,7 +97,7 @@ def _rows(root: Root, location: str, what: str, reader: Callable[[Any], Any]) ->
     path = check_path(root, location, what)
 
     class Content(InputFile):
-        """The content of a file that was looked over."""
+        """The validated content of a file."""
 
         def __init__(self, content: bytes) -> None:
             super().__init__(location)

@@ -1,4 +1,4 @@
-"""Metadata files: written under a fresh name where no client can write, and read only if their sum is right."""
+"""Metadata files: written under a fresh name where clients cannot write, and verified by checksum when read."""
 
 import hashlib
 import json
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
 MAX_BYTES = 64 << 20
-"""The largest metadata file that is written."""
+"""Maximum size of a metadata file."""
 _log = get_logger("headgate.catalog")
 
 
 def sum_of(content: bytes) -> str:
-    """What stands beside a pointer."""
+    """The checksum stored with a pointer."""
     return hashlib.sha256(content).hexdigest()
 
 
 def fresh_name(version: int) -> str:
-    """A name that no file has."""
+    """A file name that is not in use."""
     return f"{version:05d}-{uuid.uuid4()}.metadata.json"
 
 
 def url(store: Store, table_id: str, metadata_file: str) -> str:
-    """A metadata file as engines know it."""
+    """The location of a metadata file as engines see it."""
     return f"{store.url}/{metadata_root(table_id)}/{metadata_file}"
 
 
 def read_metadata(store: Store, table_id: str, metadata_file: str, sha256: str) -> bytes:
-    """A metadata file, if it is the one that was committed; else Damaged or Lost."""
+    """Read a metadata file and verify its checksum; raises Damaged or Lost."""
     try:
         content = store.read(f"{metadata_root(table_id)}/{metadata_file}")
     except Missing:
@@ -47,14 +47,14 @@ def read_metadata(store: Store, table_id: str, metadata_file: str, sha256: str) 
 
 
 def parse(content: bytes) -> "TableMetadata":
-    """The metadata in a file of ours."""
+    """Parse a metadata file written by Headgate."""
     from pyiceberg.table.metadata import TableMetadataUtil
 
     return TableMetadataUtil.parse_obj(json.loads(content))
 
 
 def dump(metadata: "TableMetadata") -> bytes:
-    """Metadata as a file holds it."""
+    """Serialize metadata for its file."""
     content = metadata.model_dump_json().encode()
     if len(content) > MAX_BYTES:
         raise NotValid(
@@ -65,12 +65,12 @@ def dump(metadata: "TableMetadata") -> bytes:
 
 
 def write(store: Store, table_id: str, metadata_file: str, content: bytes) -> None:
-    """Write a metadata file, durably, under a name that no file has."""
+    """Write a metadata file durably under an unused name."""
     store.write(f"{metadata_root(table_id)}/{metadata_file}", [content])
 
 
 def discard(store: Store, table_id: str, metadata_file: str) -> None:
-    """Delete a file that no pointer names; if that fails, later maintenance does it."""
+    """Delete a file that no pointer refers to; if that fails, maintenance deletes it later."""
     try:
         store.delete(f"{metadata_root(table_id)}/{metadata_file}")
     except (OSError, StoreUnavailable) as error:
@@ -78,7 +78,7 @@ def discard(store: Store, table_id: str, metadata_file: str) -> None:
 
 
 def answer(location: str | None, content: bytes, told: dict[str, Any] | None) -> bytes:
-    """The answer to a load or commit: the stored bytes as they are, between what tells of them."""
+    """The response to a load or commit: the stored bytes unchanged, with the additional fields around them."""
     parts = [b'{"metadata-location":', json.dumps(location).encode(), b',"metadata":', content]
     for name, value in (told or {}).items():
         parts += [b",", json.dumps(name).encode(), b":", json.dumps(value).encode()]
@@ -86,7 +86,7 @@ def answer(location: str | None, content: bytes, told: dict[str, Any] | None) ->
 
 
 def with_referenced_snapshots(content: bytes) -> bytes:
-    """The metadata without the snapshots that no branch or tag names."""
+    """The metadata without snapshots that no branch or tag refers to."""
     document = json.loads(content)
     named = {ref["snapshot-id"] for ref in document.get("refs", {}).values()}
     document["snapshots"] = [value for value in document.get("snapshots", ()) if value["snapshot-id"] in named]

@@ -1,4 +1,4 @@
-"""Where each table's metadata is, who may commit for whom, and the ledger of commits."""
+"""Database tables of the catalog: metadata pointers, work tokens, and the commit ledger."""
 
 from sqlalchemy import JSON, BigInteger, Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
 
@@ -19,7 +19,7 @@ table_pointer_table = Table(
     Column("committed_at", UtcDateTime, nullable=False),
     Column("committed_by_id", Id, ForeignKey("members.id")),
 )
-"""The pointer: the file in the table's metadata folder that is the table now, and its sum. `version` counts commits."""
+"""The pointer of a table: its current metadata file and the checksum. `version` counts commits."""
 
 view_table = Table(
     "views",
@@ -32,8 +32,9 @@ view_table = Table(
     Column("saved_at", UtcDateTime, nullable=False),
     Column("saved_by_id", Id, ForeignKey("members.id")),
 )
-"""A view: a table of the lakehouse whose rows a query gives. `metadata` is Iceberg's view metadata; `reads` names the
-tables and views that the query reads, as layer.table. `version` counts saves."""
+"""A view: a table whose rows come from a query. `metadata` is Iceberg's view metadata. `reads` names the tables and
+views that the query reads, as layer.table. `version` counts saves.
+"""
 
 run_pointer_table = Table(
     "run_pointers",
@@ -54,8 +55,9 @@ run_pointer_table = Table(
     Column("files", BigInteger),
     Column("committed_at", UtcDateTime, nullable=False),
 )
-"""A table as one run sees it before it publishes, or, of a delivery, for as long as it runs. Without a `base_version`
-the table exists for the run alone."""
+"""A table as a run sees it before it publishes; for a delivery, until it ends. Without a `base_version`, the table
+exists only in the run.
+"""
 
 layer_property_table = Table(
     "layer_properties",
@@ -64,7 +66,7 @@ layer_property_table = Table(
     Column("name", text_type(300), primary_key=True),
     Column("value", Text, nullable=False),
 )
-"""What people and engines note about a layer, by name; nothing of ours reads it."""
+"""Properties that people and engines store on a layer; Headgate does not interpret them."""
 
 commit_table = Table(
     "commits",
@@ -91,9 +93,9 @@ commit_table = Table(
     Index("ix_commits_run_id", "run_id"),
     Index("ix_commits_work_id", "work_id"),
 )
-"""The ledger: one row for every pointer that moved, in the transaction that moved it. Those of one commit share
-`group_id`. Of a run that was published, `state` says where the next one of its pipeline goes on, also when the record
-of the run is deleted."""
+"""The ledger: one row per pointer move, written in the same transaction. The rows of one commit share `group_id`. For a
+published run, `state` holds the cursor for the pipeline's next run; it outlives the record of the run.
+"""
 
 staged_table = Table(
     "staged_tables",
@@ -107,7 +109,7 @@ staged_table = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Index("ix_staged_tables_created_at", "created_at"),
 )
-"""A table that its member, or run, is about to create: it has an id and a root to write to, and exists for nobody."""
+"""A staged table: it has an id and a root to write to, but only its member or run sees it before the commit."""
 
 work_token_table = Table(
     "work_tokens",
@@ -129,10 +131,10 @@ work_token_table = Table(
     Index("ix_work_tokens_run_id", "run_id"),
     Index("ix_work_tokens_expires_at", "expires_at"),
 )
-"""A token for one statement, probe or run: valid on /iceberg only, for as long as its work runs.
+"""A token for one statement, probe or run, valid on /iceberg only and while the work runs.
 
-It has the rights, now, of the member, within those of the API token by which the work was asked for, and, if `listed`,
-within `work_reach`."""
+It has the member's current rights, limited by the API token that requested the work and, if `listed`, by `work_reach`.
+"""
 
 work_reach_table = Table(
     "work_reach",
@@ -154,8 +156,9 @@ work_load_table = Table(
     Column("table_id", Id),
     Column("layer_id", Id),
 )
-"""What a probe or statement loaded, by name. Without a table, one that does not exist for it; or, if it has a layer,
-one that its member may see and that has no data yet."""
+"""A name that a probe or statement loaded. Without a table id, the table does not exist for it, or, with a layer, it is
+visible to the member but has no data yet.
+"""
 
 probed_schema_table = Table(
     "probed_schemas",
@@ -165,7 +168,7 @@ probed_schema_table = Table(
     Column("columns", JSON, nullable=False),
     Index("ix_probed_schemas_pipeline_id", "pipeline_id"),
 )
-"""The columns that an output will have, as far as they are known before its first run: fields of an Iceberg schema."""
+"""The expected columns of an output before its first run, as fields of an Iceberg schema."""
 
 run_output_table = Table(
     "run_outputs",
@@ -174,4 +177,4 @@ run_output_table = Table(
     Column("item_id", Id, primary_key=True),
     Index("ix_run_outputs_item_id", "item_id"),
 )
-"""A table or volume that a run that has not ended writes: of those with one in common, one runs at a time."""
+"""A table or volume that an active run writes. Runs with a common output are executed one at a time."""

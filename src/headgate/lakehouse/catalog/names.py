@@ -1,4 +1,4 @@
-"""Names as engines write them: a layer is a namespace of one level, and case does not matter."""
+"""Names as engines write them: a layer is a namespace of one level, and names are case-insensitive."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,18 +7,18 @@ from headgate.kit.names import SQL_NAME
 from headgate.lakehouse.catalog.errors import Malformed
 
 SEPARATOR = "\x1f"
-"""What stands between the levels of a namespace in a path."""
+"""The separator of namespace levels in a path."""
 
 
 def plain(name: str) -> str:
-    """A name as the database has it; empty for what cannot be the name of anything."""
+    """A name as stored in the database; empty if no item can have the name."""
     lowered = name.lower() if name.isascii() else ""
     return lowered if SQL_NAME.fullmatch(lowered) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Ident:
-    """A namespace, or a table in one, as it was written."""
+    """A namespace or a table in one, as written by the client."""
 
     levels: tuple[str, ...]
     table: str | None = None
@@ -28,23 +28,24 @@ class Ident:
 
     @property
     def layer_key(self) -> str:
-        """The layer's name as the database has it; empty if there can be no such layer."""
+        """The stored form of the layer's name; empty if no layer can have it."""
         return plain(self.levels[0]) if len(self.levels) == 1 else ""
 
     @property
     def table_key(self) -> str:
-        """The table's name as the database has it; empty if there can be no such table."""
+        """The stored form of the table's name; empty if no table can have it."""
         return plain(self.table) if self.table is not None else ""
 
     @property
     def ref(self) -> str:
-        """The name by which a load is written down."""
+        """The name under which a load is recorded."""
         return f"{self.layer_key or '.'.join(self.levels)}.{self.table_key or self.table}"[:300]
 
     @property
     def has_one_level(self) -> bool:
-        """Whether it has the form of a table's name. In a namespace of several levels, engines look for what is known
-        about a table, such as its snapshots, before they load the table itself."""
+        """Whether it has the form of a table name. Engines look up metadata tables, such as a table's snapshots, as
+        tables in a namespace of several levels before they load the table itself.
+        """
         return len(self.levels) == 1
 
 

@@ -1,4 +1,4 @@
-"""The namespaces of the Iceberg REST catalog over HTTP."""
+"""Namespace endpoints of the Iceberg REST catalog."""
 
 from typing import Annotated
 
@@ -25,7 +25,7 @@ def list_namespaces(
     page_token: Annotated[str | None, Query(alias="pageToken")] = None,
     page_size: Annotated[int | None, Query(alias="pageSize", ge=1)] = None,
 ) -> Response:
-    """The layers that the caller may see. A layer holds no namespaces."""
+    """The layers that the caller may see. Layers contain no namespaces."""
     if parent:
         ident = namespace(parent)
         stages.read(lambda call: access.require_layer(call, "see", ident))
@@ -44,7 +44,7 @@ def list_namespaces(
     wait=read_body,
 )
 def create_namespace(stages: Stages, request: Request) -> Response:
-    """Make a layer."""
+    """Create a layer."""
     body = body_of(request)
     ident = from_json(body, is_table=False)
     kept = stages.write(lambda call: namespaces.create(call, ident, body.get("properties")))
@@ -60,7 +60,7 @@ def create_namespace(stages: Stages, request: Request) -> Response:
     limiter=LOADS,
 )
 def load_namespace(stages: Stages, request: Request, namespace_: str) -> Response:
-    """A layer's properties, or for a request of headers alone, whether it is there."""
+    """A layer's properties; for a HEAD request, whether the layer exists."""
     ident = namespace(namespace_)
     values = stages.read(lambda call: namespaces.properties(call, ident))
     if request.scope.get(IS_HEAD):
@@ -77,7 +77,7 @@ def load_namespace(stages: Stages, request: Request, namespace_: str) -> Respons
     limiter=LOADS,
 )
 def drop_namespace(stages: Stages, namespace_: str) -> Response:
-    """Drop a layer that holds nothing."""
+    """Drop an empty layer."""
     stages.write(lambda call: namespaces.drop(call, namespace(namespace_)))
     return empty()
 
@@ -92,6 +92,6 @@ def drop_namespace(stages: Stages, namespace_: str) -> Response:
     wait=read_body,
 )
 def change_namespace_properties(stages: Stages, request: Request, namespace_: str) -> Response:
-    """Set or remove a layer's comment, which is its description."""
+    """Set or remove properties of a layer. The property `comment` is its description."""
     body = body_of(request)
     return json_response(stages.write(lambda call: namespaces.change(call, namespace(namespace_), body)))

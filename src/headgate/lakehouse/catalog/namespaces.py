@@ -1,5 +1,5 @@
-"""Layers as namespaces: made by admins, dropped when empty. A layer's description is the property `comment`; others are
-notes, kept as given.
+"""Layers as namespaces: created by admins, dropped when empty. The property `comment` is the layer's description; other
+properties are stored as given.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ _texts, _properties = lake_text_table.c, layer_property_table.c
 
 
 def create(call: Call, ident: Ident, properties: Any) -> dict[str, str]:
-    """Make a layer; its properties."""
+    """Create a layer; returns its properties."""
     kept = _checked(properties or {}, leave_out=LOCATION if ignores_location(call.settings) else None)
     if len(ident.levels) != 1:
         call.require("create_layer", "organization", "organization")
@@ -44,7 +44,7 @@ def create(call: Call, ident: Ident, properties: Any) -> dict[str, str]:
 
 
 def drop(call: Call, ident: Ident) -> None:
-    """Drop a layer that holds nothing."""
+    """Drop an empty layer."""
     layer = access.require_layer(call, "delete", ident)
     try:
         deletion.delete_item(call, layer)
@@ -63,7 +63,7 @@ def properties(call: Call, ident: Ident) -> dict[str, str]:
 
 
 def change(call: Call, ident: Ident, body: dict[str, Any]) -> dict[str, list[str]]:
-    """Set and remove properties of a layer; what was set, removed, and not there."""
+    """Set and remove properties of a layer; returns the names that were set, removed, and missing."""
     removals = body.get("removals") or []
     if not isinstance(removals, list) or not all(isinstance(removal, str) for removal in removals):
         raise Malformed("removals must be a list of names")
@@ -117,7 +117,7 @@ def _describe(call: Call, layer: str, description: str | None) -> None:
 
 
 def _note(call: Call, layer: str, updates: dict[str, str], removals: list[str]) -> None:
-    """Set and remove properties that are their writer's own."""
+    """Set and remove user-defined properties."""
     names = [*updates, *removals]
     if not names:
         return

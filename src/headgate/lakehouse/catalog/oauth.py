@@ -1,6 +1,7 @@
-"""The OAuth2 endpoint that stock clients expect: an API token goes in as a secret, and comes out as it is.
+"""The OAuth2 token endpoint that stock clients expect. It accepts an API token as the client secret and returns it
+unchanged.
 
-Nothing is issued here. So there is no second life of a token to end: what is revoked is revoked.
+Nothing new is issued, so revoking the API token is sufficient.
 """
 
 from urllib.parse import parse_qs
@@ -24,7 +25,7 @@ MAX_FORM = 64 << 10
 
 
 class _Refused(Exception):
-    """A refusal in OAuth's own words."""
+    """An OAuth error response."""
 
     def __init__(self, status: int, error: str, description: str) -> None:
         super().__init__(description)
@@ -41,7 +42,7 @@ class _Refused(Exception):
     wait=read_body,
 )
 def exchange_token(stages: Stages, request: Request) -> Response:
-    """Client credentials, whose secret is an API token; or the exchange of one for itself."""
+    """Client credentials whose secret is an API token, or the exchange of an API token for itself."""
     try:
         secret = _secret(request._body)  # noqa: SLF001 - read by read_body
         return json_response(stages.read(lambda call: _answer(call, secret)))
@@ -51,7 +52,7 @@ def exchange_token(stages: Stages, request: Request) -> Response:
 
 
 def _secret(content: bytes) -> str:
-    """The API token that a form carries."""
+    """The API token in a form body."""
     try:
         if len(content) > MAX_FORM:
             raise ValueError

@@ -1,4 +1,4 @@
-"""The pointers in the database: found by name, moved by compare-and-swap, and the ledger of their moves."""
+"""Metadata pointers in the database: lookup by name, compare-and-swap, and the commit ledger."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _pointers, _own, _resources = table_pointer_table.c, run_pointer_table.c, resour
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """The metadata file that is a table now, or is it for one run."""
+    """The current metadata file of a table, in general or for one run."""
 
     uuid: str
     version: int
@@ -30,7 +30,7 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What the current snapshot's summary says of a table."""
+    """Row and file counts from the current snapshot's summary."""
 
     rows: int | None = None
     bytes: int | None = None
@@ -39,14 +39,16 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class BaseSnapshot:
-    """Where a run took a table from: the snapshot that everyone sees; None for a table that exists for it alone."""
+    """The public snapshot that a run's own version of a table is based on; None for a table that exists only in the
+    run.
+    """
 
     snapshot_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """What a name stands for: the layer's id, the table's, and its pointer, as far as there is any of them."""
+    """The result of a name lookup: the ids of the layer and the table, and the pointer, as far as they exist."""
 
     layer_id: str | None = None
     table_id: str | None = None
@@ -54,14 +56,14 @@ class CatalogEntry:
     is_own: bool = False
     """Whether the pointer is the run's own."""
     is_new: bool = False
-    """Whether the table exists for the run alone."""
+    """Whether the table exists only in the run."""
     taken: BaseSnapshot | None = None
-    """For a run's own pointer, what it started at; None also if that had no snapshot."""
+    """For a run's own pointer, the base snapshot; None if the base had no snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A pointer that is to move, and what the ledger says of it."""
+    """A planned pointer move, and its values for the ledger."""
 
     table_id: str
     base: Pointer | None
@@ -89,7 +91,7 @@ _FIND_OWN = (
 
 
 def find(connection: Connection, ident: Ident, run: tuple[str, int] | None = None) -> CatalogEntry:
-    """What a name stands for, to everyone, or to one run."""
+    """Look up a name, in general or for one run."""
     if not ident.layer_key or not (ident.table_key or ident.table is None):
         return CatalogEntry()
     rows = fetch(connection, _FIND, {"layer": ident.layer_key, "name": ident.table_key})
@@ -105,23 +107,23 @@ def _of_run(connection: Connection, ident: Ident, entry: CatalogEntry, run: tupl
     rows = fetch(connection, _FIND_OWN, asked)
     if not rows:
         return entry
-    # A name stands for the table that had it first, if the run has taken both that and the one that has it now.
+    # If a table was renamed during the run, the name refers to the table that the run loaded first under it.
     table, base, snapshot, *pointer = max(rows, key=lambda row: row[0] != entry.table_id)
     own = Pointer(*pointer)
     if table != entry.table_id and base == own.version:
-        # The run has only looked at it, and it was deleted or renamed since: for the run, too.
+        # The run has only read the table, and it was deleted or renamed since, so the run no longer sees it either.
         return CatalogEntry(entry.layer_id)
     taken = BaseSnapshot(snapshot) if base is None or snapshot is not None else None
     return CatalogEntry(entry.layer_id, table, own, is_own=True, is_new=entry.table_id is None, taken=taken)
 
 
 def layer_of(connection: Connection, ident: Ident) -> str | None:
-    """The id of the layer that a namespace stands for."""
+    """The id of the layer for a namespace."""
     return find(connection, Ident(ident.levels)).layer_id
 
 
 def pin(connection: Connection, run: tuple[str, int], entry: CatalogEntry, name: str, now: datetime) -> None:
-    """Give a run a pointer of its own to a table, which starts at the table's."""
+    """Give a run its own pointer to a table, based on the public one."""
     table = select(table_pointer_table).where(_pointers.table_id == entry.table_id)
     row = connection.execute(table).mappings().one()
     kept = ("uuid", "version", "metadata_file", "metadata_sha256", "snapshot_id", "rows", "bytes", "files")
@@ -140,7 +142,7 @@ def pin(connection: Connection, run: tuple[str, int], entry: CatalogEntry, name:
 
 
 def pin_all(connection: Connection, run: tuple[str, int], tables: Iterable[str], now: datetime) -> None:
-    """Have a run see these tables as they are now, until it ends; those that it has a pointer to stay as they are."""
+    """Pin the current version of these tables for a run until it ends; existing pins are kept."""
     mine = select(_own.table_id).where(_own.run_id == run[0], _own.fence == run[1])
     place = resource_table.join(table_pointer_table, _pointers.table_id == _resources.id)
     wanted = (_resources.id.in_(tables), _resources.id.not_in(mine.scalar_subquery()))
@@ -150,7 +152,7 @@ def pin_all(connection: Connection, run: tuple[str, int], tables: Iterable[str],
 
 
 def create(connection: Connection, move: Move, now: datetime, member: str) -> None:
-    """Give a table its first pointer."""
+    """Insert a table's first pointer."""
     values = _values(move, now)
     connection.execute(
         insert(table_pointer_table).values(table_id=move.table_id, uuid=move.to.uuid, committed_by_id=member, **values)
@@ -160,7 +162,7 @@ def create(connection: Connection, move: Move, now: datetime, member: str) -> No
 def create_own(
     connection: Connection, run: tuple[str, int], layer_id: str, name: str, move: Move, now: datetime
 ) -> None:
-    """Give a run a table that exists for it alone."""
+    """Create a table that exists only in a run."""
     values = {**_values(move, now), "uuid": move.to.uuid}
     connection.execute(
         insert(run_pointer_table).values(
@@ -170,7 +172,7 @@ def create_own(
 
 
 def swap(connection: Connection, move: Move, now: datetime, member: str | None) -> bool:
-    """Move a table's pointer if it is still where it was; whether it was."""
+    """Compare-and-swap a table's pointer; returns whether it succeeded."""
     base = move.base
     assert base is not None  # noqa: S101 - a first pointer is created
     place = (_pointers.table_id == move.table_id, _pointers.version == base.version)
@@ -180,7 +182,7 @@ def swap(connection: Connection, move: Move, now: datetime, member: str | None) 
 
 
 def swap_own(connection: Connection, run: tuple[str, int], move: Move, now: datetime) -> bool:
-    """The same for a run's own pointer."""
+    """Compare-and-swap a run's own pointer."""
     base = move.base
     assert base is not None  # noqa: S101 - a first pointer is created
     place = (_own.run_id == run[0], _own.fence == run[1], _own.table_id == move.table_id)
@@ -204,7 +206,7 @@ def _values(move: Move, now: datetime) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """By whom, and for what, a pointer moves."""
+    """Who moves a pointer, and for which work."""
 
     member: str | None
     token: str | None = None
@@ -221,7 +223,7 @@ def enter(
     author: Author,
     states: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Write the moves of one commit into the ledger, with where the next run of each table goes on."""
+    """Write the moves of one commit to the ledger, with the cursor for the next run of each table."""
     group = new_id("commit")
     rows = [
         {
@@ -250,7 +252,7 @@ def enter(
 
 
 def was_used(connection: Connection, table_id: str) -> bool:
-    """Whether an id belongs, or belonged, to a table."""
+    """Whether an id belongs or belonged to a table."""
     text = (
         "SELECT 1 FROM commits WHERE table_id = :id UNION ALL SELECT 1 FROM resources WHERE id = :id "
         "UNION ALL SELECT 1 FROM deleted_items WHERE id = :id"

@@ -1,7 +1,7 @@
-"""The table properties that are taken: what people write for themselves, and what only changes how a table is written.
+"""Allowed table properties: user-defined ones, and those that only affect how a table is written.
 
-A property that an engine interprets could point a table, its data or its metadata elsewhere; so among the names that
-engines know, only those in the lists below are taken. Any other name is a note, which is stored as it is given.
+A property that engines interpret could redirect a table, its data or its metadata. Of the names that engines know, only
+those in the lists below are allowed. Any other name is user-defined and stored as given.
 """
 
 import json
@@ -83,19 +83,19 @@ _FORMS = re.compile(
     r"|write\.parquet\.bloom-filter-(enabled|fpp|max-bytes|ndv)\.column\..+"
 )
 _INTERPRETED = (
-    # Iceberg itself
+    # Iceberg
     *("write", "read", "commit", "history", "gc", "schema", "compatibility", "encryption", "format", "scan", "metrics"),
     *("rest", "io", "cache", "lock", "catalog", "table", "snapshot", "view", "client", "header", "signer", "auth"),
     *("oauth2", "credential", "token", "warehouse", "headgate", "iceberg"),
-    # Where files lie
+    # File storage
     *("s3", "s3a", "s3n", "gcs", "gs", "adls", "abfs", "abfss", "wasb", "wasbs", "azure", "oss", "cos", "hdfs", "fs"),
     *("hf", "file", "aws", "gcp", "glue", "dynamodb", "nessie", "jdbc", "dlf", "ecs"),
-    # Engines, and what they hand over
+    # Engines, and the properties they pass on
     *("hadoop", "hive", "spark", "flink", "trino", "presto", "impala", "dremio", "snowflake", "starrocks", "doris"),
     *("duckdb", "clickhouse", "databricks", "delta", "hudi", "paimon", "pyarrow", "fsspec", "pyiceberg", "engine"),
     *("option", "options", "connector", "parquet", "orc", "avro"),
 )
-"""How the names begin that an engine interprets: up to a dot or a hyphen."""
+"""First parts, up to a dot or hyphen, of property names that engines interpret."""
 _INTERPRETED_NAMES = frozenset(
     {
         *("path", "location", "external_location", "uri", "url", "prefix", "external", "is_external", "table_type"),
@@ -115,16 +115,17 @@ _RESERVED = frozenset(
         "default-sort-order",
     }
 )
-"""Names that stand for a part of the metadata itself; on creating, engines may set the first."""
+"""Names reserved for parts of the metadata; on creation, engines may set the first."""
 
 
 OF_NEW = {"write.parquet.compression-codec": "zstd"}
-"""What new tables have unless somebody says otherwise, as Iceberg's own catalogs set it: without it, engines take gzip,
-which takes several times as long to write."""
+"""Defaults for new tables, as in Iceberg's own catalogs. Without them, engines use gzip, which is several times slower
+to write.
+"""
 
 
 def check(result: Any, *, creating: bool = False) -> dict[str, str]:
-    """Properties that somebody sets, if all of them are taken; without those that stand for something else."""
+    """Check properties set by a client; returns them without the reserved ones."""
     if not isinstance(result, dict) or len(result) > MAX_PROPERTIES:
         raise NotValid(f"properties must be an object of at most {MAX_PROPERTIES} strings")
     kept: dict[str, str] = {}
@@ -145,7 +146,7 @@ def _check_version(value: str) -> None:
 
 
 def is_note(name: str) -> bool:
-    """Whether a property is its writer's own: no engine interprets its name, however it is spelled."""
+    """Whether a property is user-defined, that is, no engine interprets its name in any spelling."""
     key = name_key(name)
     begin = re.split(r"[.-]", key, maxsplit=1)[0]
     is_interpreted = begin in _INTERPRETED or key in _INTERPRETED_NAMES or key.endswith("impl")
@@ -185,9 +186,10 @@ def _check_mapping(value: str) -> None:
 
 
 def _mapped(fields: Any) -> list[int]:
-    """The ids in a name mapping; ValueError if it is none.
+    """The ids in a name mapping; ValueError if it is invalid.
 
-    As strict as Iceberg's Java library: a table whose mapping it cannot read, no engine that uses it can load.
+    The check is as strict as Iceberg's Java library, because engines that use it cannot load a table whose mapping it
+    cannot parse.
     """
     if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
         raise ValueError

@@ -1,4 +1,4 @@
-"""Publishing the outputs of a run: all at once, from where the run took them, or none of them."""
+"""Publishes the outputs of a run atomically, if none has changed since its base version."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ _own, _pointers = run_pointer_table.c, table_pointer_table.c
 
 
 class TableMoved(Conflict):
-    """An output was changed by another since the run took it; the run starts again from the new state."""
+    """Another writer changed an output since the run's base version; the run starts over."""
 
     code, title = "table_moved", "A table was changed since the run started; run the pipeline again"
 
@@ -35,9 +35,9 @@ def publish_outputs(
     author: Author,
     states: Mapping[str, Any],
 ) -> list[Move]:
-    """Publish the outputs of a run that acts for a member.
+    """Publish the outputs of a run for its member.
 
-    After TableMoved, or the refusal of the rule tables, nothing may be committed.
+    After TableMoved or a refusal of the rule tables, the transaction must be rolled back.
     """
     call = Call(connection, now, Caller(member), services)
     moves = [move for row in _outputs(connection, run_id, fence) if (move := _published(call, row)) is not None]
@@ -52,7 +52,7 @@ def publish_outputs(
 
 
 def forget(connection: Connection, run_id: str) -> None:
-    """Drop the pointers of a run: it was published, or ended without that. Maintenance removes the files."""
+    """Drop the pointers of a run that was published or has ended. Maintenance removes the files."""
     connection.execute(delete(run_pointer_table).where(_own.run_id == run_id))
 
 
@@ -63,7 +63,7 @@ def _outputs(connection: Connection, run_id: str, fence: int) -> Sequence[Any]:
 
 
 def _published(call: Call, row: Any) -> Move | None:
-    """Move one output's pointer from its base to the run's; None if the run only looked at it."""
+    """Move one output's pointer from its base to the run's version; None if the run only read it."""
     if row["base_version"] is None:
         return _created(call, row)
     if row["version"] == row["base_version"]:
@@ -83,7 +83,7 @@ def _published(call: Call, row: Any) -> Move | None:
 
 
 def _created(call: Call, row: Any) -> Move:
-    """Make an output that existed for the run alone."""
+    """Create an output that existed only in the run."""
     move = _move(row, None, 1)
     if call.facts.thing(row["table_id"]) is not None:
         _require(call, row)

@@ -1,7 +1,7 @@
-"""Every file that some metadata of one table names: what may never be removed.
+"""All files that any metadata of one table references; maintenance must never remove them.
 
-Paths are compared after decoding, so that two spellings of one name count as one: that only ever keeps more. Whatever
-cannot be read, or names a place outside the table, stops the look: then nothing of the table is removed.
+Paths are compared after decoding, so two spellings of a name count as one; this can only keep more files. A file that
+cannot be read, or a location outside of the table, aborts the scan, and nothing of the table is removed.
 """
 
 import json
@@ -16,11 +16,11 @@ from headgate.warehouse.locations import metadata_root
 from headgate.warehouse.store import Missing, Store
 
 _DELETED = 2
-"""The status of an entry for a file that is no longer part of the table from its snapshot on."""
+"""Manifest entry status of a file that is deleted from the table as of its snapshot."""
 
 
 class ReachableFiles:
-    """The files of one table that its metadata names; what is looked at once is not read again."""
+    """The files of one table that its metadata references. Each metadata file is read once."""
 
     def __init__(self, store: Store, table_id: str) -> None:
         self.root = Root(store, table_id)
@@ -29,19 +29,19 @@ class ReachableFiles:
         self._looked_at: set[str] = set()
 
     def __contains__(self, path: str) -> bool:
-        """Whether a path of the store is one of them, or the checksum that Hadoop keeps beside one."""
+        """Whether a path is one of them, or Hadoop's checksum file for one of them."""
         folder, slash, name = path.rpartition("/")
         beside = f"{folder}{slash}{name[1:-4]}" if name.startswith(".") and name.endswith(".crc") else path
         return bool({_plain(path), _plain(beside)} & self._files)
 
     def add(self, metadata_file: str, sha256: str) -> None:
-        """Add all that a metadata file names which some pointer has now. What is missing stops the look."""
+        """Add all files of a metadata file that a pointer refers to now. A missing file aborts the scan."""
         if metadata_file not in self._looked_at:
             content = read_metadata(self._store, self._table, metadata_file, sha256)
             self._add(metadata_file, content, must_exist=True)
 
     def add_past(self, metadata_file: str) -> None:
-        """Add all that the table named at some time before, as far as that is still there."""
+        """Add all files of earlier metadata, as far as they still exist."""
         if metadata_file in self._looked_at:
             return
         try:
@@ -98,7 +98,7 @@ class ReachableFiles:
 
 
 def _plain(path: str) -> str:
-    """One spelling for paths that any reader could take for one another."""
+    """A canonical spelling for paths that a reader could confuse."""
     for _ in range(4):
         path = unquote(path)
     return path

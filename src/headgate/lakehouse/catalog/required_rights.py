@@ -1,13 +1,15 @@
-"""What a commit does to a table's history, and so which right it needs."""
+"""The effect of a commit on a table's history, and the action it requires."""
 
 from typing import Any
 
 _REPLACES = frozenset({"set-current-schema", "set-default-spec", "set-default-sort-order"})
-"""What an engine always says when it replaces a table."""
+"""The updates that engines always send to replace a table."""
 
 
 def action(base: Any, after: Any, updates: tuple[Any, ...]) -> str:
-    """`edit` for what adds to the history or replaces the table; `delete` for what expires or rolls back."""
+    """`edit` for commits that add to the history or replace the table; `delete` for those that expire snapshots or roll
+    back.
+    """
     kept = {snapshot.snapshot_id for snapshot in after.snapshots}
     if any(snapshot.snapshot_id not in kept for snapshot in base.snapshots):
         return "delete"
@@ -20,7 +22,7 @@ def action(base: Any, after: Any, updates: tuple[Any, ...]) -> str:
 
 
 def is_replace(updates: tuple[Any, ...]) -> bool:
-    """Whether a commit is CREATE OR REPLACE: the table starts anew, under its own id, and its history stays."""
+    """Whether a commit is CREATE OR REPLACE: the table starts over under the same id and keeps its history."""
     return {update.action for update in updates} >= _REPLACES
 
 
@@ -36,7 +38,7 @@ def _descends(metadata: Any, snapshot: int | None, ancestor: int) -> bool:
 
 
 def operation(base: Any | None, after: Any, updates: tuple[Any, ...]) -> str:
-    """A word for the ledger."""
+    """The name of the operation in the ledger."""
     if base is None:
         return "create"
     if is_replace(updates):

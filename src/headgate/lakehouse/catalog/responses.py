@@ -1,4 +1,4 @@
-"""Answers of the catalog."""
+"""Catalog responses."""
 
 import json
 from typing import Any
@@ -7,10 +7,10 @@ from fastapi import Response
 
 
 def json_response(body: dict[str, Any], status: int = 200) -> Response:
-    """An answer with a body."""
+    """A response with a body."""
     return Response(json.dumps(body, ensure_ascii=False).encode(), status, media_type="application/json")
 
 
 def empty() -> Response:
-    """Done, and nothing more to say."""
+    """A success response without a body."""
     return Response(status_code=204)

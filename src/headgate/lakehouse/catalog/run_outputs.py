@@ -1,4 +1,4 @@
-"""What a run that has not ended writes: of runs with one in common, one is under way at a time."""
+"""The outputs of active runs. Runs with a common output are executed one at a time."""
 
 from sqlalchemy import Connection, bindparam, insert, select
 
@@ -21,13 +21,13 @@ _HOLD = insert(run_output_table).from_select(
 
 
 def is_held(connection: Connection, item: str) -> bool:
-    """Whether a run that has not ended writes this, or is about to."""
+    """Whether an active run writes this item or is about to."""
     return connection.execute(select(_outputs.run_id).where(_outputs.item_id == item).limit(1)).first() is not None
 
 
 def hold_outputs(connection: Connection, run: str, pipeline: str, kind: str) -> None:
-    """Note what a run of a pipeline of this kind writes. A delivery writes nothing here, and stands for itself: what
-    one run of it sends is not overtaken by the next.
+    """Record the outputs of a run. A delivery writes no table, so it holds itself: its runs are executed one at
+    a time.
     """
     connection.execute(_HOLD, {"run": run, "pipeline": pipeline})
     if kind == "delivery":

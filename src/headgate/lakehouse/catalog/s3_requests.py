@@ -1,7 +1,7 @@
-"""What a request to the object store would do, read strictly: which files of one table it touches, and how.
+"""Strict parsing of requests to the object store: which files of one table they access, and how.
 
-A client describes the request that it wants signed. Whatever is not known to be harmless is refused: a query that asks
-for more than bytes, a header that makes the store act (such as a copy from elsewhere), a path that may mean two files.
+A client describes the request that it wants signed. Anything not known to be harmless is refused: query parameters
+beyond reading and writing bytes, headers with side effects such as a copy, and ambiguous paths.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,4}")
 _HEADERS = re.compile(
     r"x-amz-(?:content-sha256|checksum-[a-z0-9]+|sdk-checksum-algorithm|te|trailer|decoded-content-length)"
 )
-"""The only ones of the store's own headers that a client may send."""
+"""The store-specific headers that a client may send."""
 
 _ALREADY_SIGNED = frozenset({"authorization", "x-amz-date", "x-amz-security-token"})
 _LISTING = frozenset(
@@ -50,24 +50,24 @@ _OBJECT: dict[str, tuple[frozenset[str], ...]] = {
     "POST": (frozenset({"uploads"}), frozenset({"uploadId"})),
     "DELETE": (frozenset(), frozenset({"uploadId"})),
 }
-"""For each method on a file, the sets of query parameters that it may have."""
+"""For each method on a file, the allowed sets of query parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignableRequest:
-    """A request that may be signed for whoever has `action` on the table."""
+    """A request that may be signed for callers with `action` on the table."""
 
     action: str
     headers: dict[str, str]
-    """Those of the client that the signature covers."""
+    """The client's headers that the signature covers."""
 
     payload: str
-    """The hash of the body, or a word that stands for any."""
+    """The hash of the body, or the marker for an unsigned body."""
 
 
 @dataclass(frozen=True, slots=True)
 class S3Request:
-    """A request as a client describes it."""
+    """A request as described by a client."""
 
     method: str
     uri: str
@@ -77,7 +77,9 @@ class S3Request:
 
 
 def understood(described: S3Request, address: Address, table_id: str) -> SignableRequest:
-    """What the request needs, if it stays with the files of one table; else Malformed or Forbidden."""
+    """The action that a request needs if it concerns only one table's files; otherwise raises Malformed or
+    Forbidden.
+    """
     if described.region != address.region:
         raise Malformed(
             f"Requests are signed for the region {address.region}; set client.region and s3.region to this value"
@@ -95,9 +97,9 @@ def understood(described: S3Request, address: Address, table_id: str) -> Signabl
 
 
 def _place(uri: str, address: Address) -> tuple[str, dict[str, str]]:
-    """The key that a URI names, empty for the bucket itself, and its query."""
+    """The key in a URI, empty for the bucket itself, and the query."""
     if not uri.isascii() or not uri.isprintable():
-        raise _unclear()  # some readers of URIs leave out line breaks and tabs
+        raise _unclear()  # some URI parsers drop line breaks and tabs
     try:
         parts = urlsplit(uri)
         host = parts.netloc.lower()
@@ -116,7 +118,7 @@ def _place(uri: str, address: Address) -> tuple[str, dict[str, str]]:
 
 
 def _decoded(text: str, allowed: re.Pattern[str]) -> str:
-    """The text that percent signs stand for, if it can be read in one way only."""
+    """Decode percent-encoding; refuses ambiguous text."""
     if not allowed.fullmatch(text) or _PERCENT.search(text):
         raise _unclear()
     try:
@@ -140,12 +142,12 @@ def _parameters(query: str) -> dict[str, str]:
 
 
 def _query_value(text: str) -> str:
-    """As a path's text, but slashes may be written with a percent sign: clients do."""
+    """Decode a query value, in which clients may encode slashes."""
     return _decoded(re.sub("%2[Ff]", "/", text), _QUERY)
 
 
 def _headers(given: Mapping[str, list[str]]) -> tuple[dict[str, str], str]:
-    """The headers to sign, and what stands for the body."""
+    """The headers to sign, and the payload hash or marker."""
     result: dict[str, str] = {}
     for name, values in given.items():
         lowered = name.lower()
@@ -187,7 +189,7 @@ def _on_listing(query: dict[str, str], address: Address, table_id: str) -> None:
 def _on_many(
     body: str | None, headers: dict[str, str], payload: str, address: Address, table_id: str
 ) -> SignableRequest:
-    """Delete many files: the signature is for the very body that was looked at."""
+    """Bulk delete: the signature covers exactly the body that was checked."""
     if body is None:
         raise Forbidden("A request to delete several files is signed only with its body; delete them one by one")
     for key in named_keys(body):
@@ -201,7 +203,7 @@ def _on_many(
 
 
 def _check_key(key: str, address: Address, table_id: str, *, writes: bool) -> None:
-    """Refuse a key outside the table's root and, to read, its metadata folder."""
+    """Refuse a key outside of the table's root and, for reads, its metadata folder."""
     _refuse_dots(key)
     roots = [table_root(table_id)] if writes else [table_root(table_id), metadata_root(table_id)]
     if not any(key.startswith(f"{address.prefix}{root}/") for root in roots):
@@ -209,7 +211,7 @@ def _check_key(key: str, address: Address, table_id: str, *, writes: bool) -> No
 
 
 def _refuse_dots(key: str) -> None:
-    """Refuse what some store, or something before it, may take for a step up; however often it is encoded."""
+    """Refuse `..` in any, even repeated, encoding, because a store or proxy might resolve it."""
     text = key
     for _ in range(4):
         if any(value in {"", ".", ".."} for value in re.split(r"[/\\]", text)):

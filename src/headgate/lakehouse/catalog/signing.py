@@ -1,7 +1,8 @@
-"""Remote signing: an engine that has no key of the object store has each request signed, after asking whether it may.
+"""Remote signing: an engine without credentials for the object store has each request authorized and signed by the
+catalog.
 
-A signer belongs to one table. It signs reads of the table's root and metadata folder for who may query it now, and
-writes to its root for who may edit it now. The metadata folder is never written.
+Each table has its own signer. It signs reads of the table's root and metadata folder for callers who may query it now,
+and writes to its root for callers who may edit it now. It never signs writes to the metadata folder.
 """
 
 import threading
@@ -26,7 +27,7 @@ _MOST_HEADERS = 100
 
 
 def described(body: dict[str, Any]) -> S3Request:
-    """The request that a body describes."""
+    """Parse a signing request."""
     method, uri, region = (_text(body, name) for name in ("method", "uri", "region"))
     headers, content = body.get("headers", {}), body.get("body")
     if not isinstance(headers, dict) or len(headers) > _MOST_HEADERS:
@@ -58,14 +59,14 @@ def bucket(store: Store) -> BucketStore:
 
 
 def table_of(call: Call, ident: Ident) -> str:
-    """The id of the table that a name stands for, if the caller may query it."""
+    """The id of a table by name, if the caller may query it."""
     entry = access.find(call, ident)
     access.require_table(call, s3_requests.READ, ident, entry)
     return entry.table_id or ""
 
 
 def allowed(call: Call, request: S3Request, table_id: str) -> SignableRequest:
-    """Decide on a request: first whether the caller may know the table at all, then whether it may do this to it."""
+    """Authorize a request: first whether the caller may know the table, then the action."""
     store = bucket(call.services.store)
     decision = require_files(call, s3_requests.READ, table_id)
     wanted = understood(request, store.address, table_id)
@@ -80,7 +81,7 @@ def allowed(call: Call, request: S3Request, table_id: str) -> SignableRequest:
 
 
 def sign(store: Store, request: S3Request, wanted: SignableRequest) -> dict[str, Any]:
-    """The answer to a client: the same URI, and the headers to send beside its own."""
+    """The response to a client: the same URI, and the headers to add."""
     bucket_store = bucket(store)
     headers = signed(
         request.method, request.uri, wanted.headers, bucket_store.key, bucket_store.address.region, wanted.payload
@@ -90,7 +91,7 @@ def sign(store: Store, request: S3Request, wanted: SignableRequest) -> dict[str,
 
 @dataclass
 class RecentSignatures:
-    """What was written down a moment ago: a scan of a thousand files is one entry in the audit log, not a thousand."""
+    """Deduplicates audit entries: a scan of a thousand files is one entry, not a thousand."""
 
     lasts: timedelta = timedelta(minutes=1)
     most: int = 10_000
@@ -98,7 +99,7 @@ class RecentSignatures:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def is_first(self, key: tuple[str, ...], now: datetime) -> bool:
-        """Whether this was not seen within the last while; then it is from now on."""
+        """Whether this key is new within the time window; records it."""
         with self._lock:
             before = self._seen.get(key)
             if before is not None and now - before < self.lasts:

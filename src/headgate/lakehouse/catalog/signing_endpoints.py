@@ -1,4 +1,4 @@
-"""Remote signing and short-lived keys over HTTP, for engines that read a warehouse in a bucket."""
+"""Endpoints for remote signing and temporary credentials, for engines that read a warehouse in a bucket."""
 
 from fastapi import Request, Response
 
@@ -13,7 +13,7 @@ from headgate.platform.unit_of_work.stages import Stages
 router = GovernedRouter(prefix="/iceberg/v1", tags=["catalog"], include_in_schema=False)
 
 _NO_STORE = "no-store"
-"""Clients keep signatures for a whole process by method, region and URI, unless told not to."""
+"""Without this, clients cache signatures for the whole process by method, region and URI."""
 
 
 def _answer(body: dict[str, object]) -> Response:
@@ -32,7 +32,7 @@ def _answer(body: dict[str, object]) -> Response:
     wait=read_body,
 )
 def sign_storage_request(stages: Stages, request: Request, table_id: str) -> Response:
-    """Sign a request to the object store for a table's own files; the right to it is asked for each."""
+    """Sign a request to the object store for a table's files. Each request is authorized."""
     wish = signing.described(body_of(request))
     wanted = stages.read(lambda call: signing.allowed(call, wish, table_id))
     return _answer(signing.sign(stages.services.store, wish, wanted))
@@ -48,7 +48,7 @@ def sign_storage_request(stages: Stages, request: Request, table_id: str) -> Res
     wait=read_body,
 )
 def sign_storage_request_by_name(stages: Stages, request: Request, namespace_: str, table_: str) -> Response:
-    """The same, where the specification has it."""
+    """Sign a request at the path of the specification."""
     wish, ident = signing.described(body_of(request)), table(namespace_, table_)
     wanted = stages.read(lambda call: signing.allowed(call, wish, signing.table_of(call, ident)))
     return _answer(signing.sign(stages.services.store, wish, wanted))
@@ -63,7 +63,7 @@ def sign_storage_request_by_name(stages: Stages, request: Request, namespace_: s
     limiter=LOADS,
 )
 def get_table_credentials(stages: Stages, namespace_: str, table_: str) -> Response:
-    """Keys for the files of one table, which end by themselves."""
+    """Temporary credentials for the files of one table."""
     ident = table(namespace_, table_)
     grant = stages.read(lambda call: credentials.granted(call, signing.table_of(call, ident)))
     return _answer({"storage-credentials": [credentials.vended_credentials(stages.services, grant)]})

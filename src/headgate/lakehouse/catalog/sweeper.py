@@ -1,4 +1,4 @@
-"""Removes what the catalog needs no more: tables that were staged and never committed, and tokens of work long over."""
+"""Removes expired catalog state: staged tables that were never committed, and tokens of finished work."""
 
 import threading
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from headgate.warehouse.locations import metadata_root, table_root
 from headgate.warehouse.store import Store
 
 STAGED_FOR = timedelta(days=3)
-"""How long a staged table can be committed: longer than any job that writes it."""
+"""Time during which a staged table can be committed; longer than any job that writes it."""
 WORK_KEPT = timedelta(days=7)
 AT_ONCE = 200
 
@@ -23,7 +23,9 @@ _log = get_logger("headgate.sweeper")
 
 
 def take_staged(connection: Connection, before: datetime) -> list[str]:
-    """Forget tables that were staged before a time; the ids that no table has or ever had, whose files can go."""
+    """Delete the rows of tables staged before `before`; returns the ids that never became a table, whose files can be
+    removed.
+    """
     query = select(_staged.id).where(_staged.created_at < before).order_by(_staged.created_at).limit(AT_ONCE)
     ids = list(connection.execute(query).scalars())
     connection.execute(delete(staged_table).where(_staged.id.in_(ids)))
@@ -33,16 +35,16 @@ def take_staged(connection: Connection, before: datetime) -> list[str]:
 
 
 def sweep(database: Database, store: Store, now: datetime, left: list[str] | None = None) -> int:
-    """Forget what is over, and remove its files; how many tables that were.
+    """Delete expired state and its files; returns the number of tables.
 
-    `left` are tables of earlier rounds whose files could not be removed; those of this one that cannot are added.
+    `left` holds tables whose files could not be removed in earlier rounds; new failures are added.
     """
     left = [] if left is None else left
     database.write(lambda c: c.execute(delete(work_token_table).where(_work.expires_at < now - WORK_KEPT)))
     left += database.write(lambda connection: take_staged(connection, now - STAGED_FOR))
     count, failed = 0, None
     for table in tuple(left):
-        # Nobody can commit it any more: its row is gone.
+        # Its row is deleted, so nobody can commit it any more.
         try:
             store.delete_folder(table_root(table))
             store.delete_folder(metadata_root(table))
@@ -57,7 +59,7 @@ def sweep(database: Database, store: Store, now: datetime, left: list[str] | Non
 
 
 class CatalogSweeper:
-    """Sweeps in a thread of its own: many files hold up nothing."""
+    """Sweeps in a separate thread, so that many files block nothing else."""
 
     def __init__(self, database: Database, store: Callable[[], Store]) -> None:
         self._database, self._store = database, store
@@ -65,7 +67,7 @@ class CatalogSweeper:
         self._thread: threading.Thread | None = None
 
     def nudge(self, now: datetime) -> None:
-        """Start a round, unless one is under way."""
+        """Start a round, unless one is in progress."""
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._round, args=(now,), name="catalog sweep", daemon=True)
             self._thread.start()
@@ -77,6 +79,6 @@ class CatalogSweeper:
             _log.warning("cannot clean up the catalog; trying again later", error=(str(error).splitlines() or [""])[0])
 
     def close(self) -> None:
-        """Wait for the round that is under way."""
+        """Wait for the round in progress."""
         if self._thread is not None:
             self._thread.join(timeout=10)

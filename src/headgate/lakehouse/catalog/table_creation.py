@@ -1,6 +1,6 @@
-"""Creating a table: its id, uuid and location are the catalog's; all else is checked.
+"""Creates tables: the catalog assigns id, uuid and location, and validates the rest.
 
-A staged table has an id and a root that engines write to, and exists for nobody until its member commits it.
+A staged table has an id and a root that engines write to. It is invisible until its member commits it.
 """
 
 import uuid as uuids
@@ -36,19 +36,19 @@ _staged = staged_table.c
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """Where a table is to be: in a layer, under an id, for everyone or for one run."""
+    """The layer and id of a new table, for everyone or for one run."""
 
     table_id: str
     layer_id: str
     name: str
     uuid: str
     is_declared: bool = False
-    """Whether the table has its row already, and only lacks content."""
+    """Whether the table's row exists already and only the content is missing."""
     run: tuple[str, int] | None = None
 
 
 def wanted(body: dict[str, Any], levels: tuple[str, ...]) -> Ident:
-    """The name of the table that a body asks for."""
+    """The table name in a request body."""
     name = body.get("name")
     if not isinstance(name, str):
         raise Malformed("name is required")
@@ -59,7 +59,7 @@ def wanted(body: dict[str, Any], levels: tuple[str, ...]) -> Ident:
 
 
 def place(call: Call, ident: Ident, staged_id: str | None = None) -> NewTable:
-    """Decide whether the caller may create a table of this name, and give it a place; or the refusal."""
+    """Authorize the creation of a table and assign its id; raises the refusal otherwise."""
     access.require_engine(call)
     entry = access.find(call, ident)
     work = call.caller.work
@@ -68,7 +68,8 @@ def place(call: Call, ident: Ident, staged_id: str | None = None) -> NewTable:
         raise AlreadyExists(f"Table already exists: {ident}")
     is_declared = entry.table_id is not None and not entry.is_new and entry.pointer is None
     if is_declared and (run is None or call.decide("edit", "table", entry.table_id)):
-        # The table was declared; whoever may write it gives it content. To a run, others do not exist.
+        # The table was declared, so members who may write it can give it content. A run sees only its own declared
+        # outputs.
         assert entry.table_id is not None  # noqa: S101 - it was just asked
         access.require_declared(call, ident, entry.table_id)
         return NewTable(entry.table_id, entry.layer_id or "", ident.table_key, str(uuids.uuid4()), True, run)  # noqa: FBT003
@@ -81,7 +82,7 @@ def place(call: Call, ident: Ident, staged_id: str | None = None) -> NewTable:
 
 
 def _of_run(call: Call, ident: Ident, run: tuple[str, int], layer: str | None) -> NewTable:
-    """A run creates the outputs that it declared, and nothing else exists for it."""
+    """A run can create only the outputs that it declared."""
     work = call.caller.work
     output = work.output(layer, ident.table_key) if work and layer else None
     if output is None or layer is None or not access.decide_output(call, layer):
@@ -91,7 +92,7 @@ def _of_run(call: Call, ident: Ident, run: tuple[str, int], layer: str | None) -
 
 
 def first_metadata(store: Store, body: dict[str, Any], new_table: NewTable, *, ignores: bool = False) -> Any:
-    """The metadata of a new table; Malformed or NotValid says what it cannot be. `ignores` a requested location."""
+    """The metadata of a new table; raises Malformed or NotValid. `ignores`: drop a requested location."""
     from pyiceberg.exceptions import ValidationError
     from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
     from pyiceberg.schema import Schema
@@ -125,7 +126,7 @@ def first_metadata(store: Store, body: dict[str, Any], new_table: NewTable, *, i
 
 
 def ignores_location(settings: Settings) -> bool:
-    """Whether a location that a client asks for is ignored, and not refused."""
+    """Whether a location requested by a client is ignored instead of refused."""
     return settings.warehouse.requested_location == "ignore"
 
 
@@ -143,7 +144,7 @@ def _check_location(body: dict[str, Any], root: Root, *, ignores: bool) -> None:
 
 
 def stage(connection: Connection, new_table: NewTable, member: str, now: datetime) -> None:
-    """Remember who may commit what under an id."""
+    """Record a staged table and its member."""
     connection.execute(delete(staged_table).where(_staged.id == new_table.table_id))
     connection.execute(
         insert(staged_table).values(
@@ -159,7 +160,7 @@ def stage(connection: Connection, new_table: NewTable, member: str, now: datetim
 
 
 def staged(connection: Connection, ident: Ident, layer_id: str, location: str, member: str) -> Any:
-    """The staged table that a member is about to commit, which the location names; or None."""
+    """The staged table with this location that the member is about to commit, or None."""
     table_id = location.rstrip("/").rpartition("/")[2]
     mine = (_staged.id == table_id, _staged.member_id == member)
     there = (_staged.layer_id == layer_id, _staged.name == ident.table_key)
@@ -167,12 +168,12 @@ def staged(connection: Connection, ident: Ident, layer_id: str, location: str, m
 
 
 def unstage(connection: Connection, table_id: str) -> None:
-    """Forget a staged table: it was committed."""
+    """Delete the record of a staged table after its commit."""
     connection.execute(delete(staged_table).where(_staged.id == table_id))
 
 
 def enter(call: Call, ident: Ident, new_table: NewTable, move: pointers.Move) -> None:
-    """Write a new table: its row, unless it was declared, and its first pointer."""
+    """Insert a new table: its row, unless it was declared, and its first pointer."""
     if new_table.run is not None:
         pointers.create_own(call.connection, new_table.run, new_table.layer_id, new_table.name, move, call.now)
         return

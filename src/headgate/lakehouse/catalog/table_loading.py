@@ -1,4 +1,6 @@
-"""Loading a table: decide, then send the stored bytes as they are; to a probe, also a table that is still to come."""
+"""Loads a table: authorizes, then returns the stored bytes unchanged. A probe can also load a declared table without
+data.
+"""
 
 import hashlib
 import json
@@ -27,18 +29,18 @@ _loads = work_load_table.c
 
 @dataclass(frozen=True, slots=True)
 class LoadableTable:
-    """What a caller may load."""
+    """A table that the caller may load."""
 
     table_id: str
     pointer: Pointer | None
     writes: bool
-    """Whether keys that it is given may write; asked only where keys are given."""
+    """Whether the credentials may write; evaluated only if credentials are issued."""
     to_come: declared_tables.Fields | None = None
-    """The columns of a table that has no pointer yet."""
+    """The expected columns of a table that has no pointer yet."""
 
 
 def load(stages: Stages, ident: Ident, mode: str, known: str | None) -> Response:
-    """The table, or that it is still the one that the client knows by its tag. The decision comes first."""
+    """The table, or 304 if the client's ETag is current. Authorization comes first."""
     seen = _seen(stages, ident)
     store, told = stages.services.store, told_of(stages, seen.table_id, writes=seen.writes)
     pointer = seen.pointer
@@ -58,7 +60,7 @@ def load(stages: Stages, ident: Ident, mode: str, known: str | None) -> Response
 
 
 def exists(stages: Stages, ident: Ident) -> Response:
-    """That a table is there for the caller."""
+    """Check that the table exists for the caller."""
 
     def work(call: Call) -> None:
         access.require_table(call, "see", ident, access.find(call, ident))
@@ -68,13 +70,13 @@ def exists(stages: Stages, ident: Ident) -> Response:
 
 
 def etag(pointer: Pointer, told: dict[str, Any], mode: str) -> str:
-    """The tag of an answer: another one for other metadata, and for who is told other things beside it."""
+    """The ETag of a response. It changes with the metadata and with the additional fields."""
     result = hashlib.sha256(json.dumps([pointer.metadata_sha256, told, mode], sort_keys=True).encode())
     return f'"{result.hexdigest()[:40]}"'
 
 
 def _seen(stages: Stages, ident: Ident) -> LoadableTable:
-    """Decide; and where work records what it loads, or pins it, have that written before anything is told."""
+    """Authorize, and record or pin the load before the response is sent, if the work requires it."""
 
     def look(call: Call) -> LoadableTable | None:
         entry = access.find(call, ident)
@@ -122,7 +124,7 @@ def _must_write(call: Call, ident: Ident, entry: CatalogEntry) -> bool:
 
 
 def _must_pin(work: WorkToken, entry: CatalogEntry) -> bool:
-    """Whether an output gets a pointer of its own: from its first load on, the run sees it as it is then."""
+    """Whether an output gets its own pointer: from its first load on, the run sees that version."""
     wanted = entry.table_id is not None and entry.pointer is not None and not entry.is_own
     return wanted and work.run is not None and work.writes(entry.table_id or "")
 
@@ -136,7 +138,7 @@ def _write(call: Call, ident: Ident, entry: CatalogEntry, *, is_seen: bool) -> N
 
 
 def record(connection: Connection, work: WorkToken, ident: Ident, entry: CatalogEntry | None) -> None:
-    """Write down what a probe or statement loaded; without a table, a name for which there is nothing to load."""
+    """Record a load of a probe or statement; without a table, a name that could not be loaded."""
     layer = entry.layer_id if entry else None
     table = entry.table_id if entry else None
     row = {"work_id": work.id, "ref": ident.ref, "table_id": table, "layer_id": layer}
@@ -144,7 +146,7 @@ def record(connection: Connection, work: WorkToken, ident: Ident, entry: Catalog
         with connection.begin_nested():
             connection.execute(insert(work_load_table).values(row))
     except IntegrityError:
-        # An engine asks for a table and for a view of each name; what it found counts.
+        # Engines look up each name as a table and as a view; a hit counts.
         same = (_loads.work_id == work.id, _loads.ref == ident.ref, _loads.table_id.is_(None))
         if table is not None:
             connection.execute(update(work_load_table).where(*same).values(table_id=table, layer_id=layer))

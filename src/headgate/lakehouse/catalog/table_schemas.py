@@ -1,4 +1,4 @@
-"""Schemas and partition specs that clients send: understood in full, or refused with the column's name."""
+"""Validation of schemas and partition specs from clients; errors name the column."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ _DEFAULTS = ("initial-default", "write-default")
 
 
 def check_raw_schema(schema: Any) -> None:
-    """Refuse types that nobody knows, and defaults, which tables of this format do not have, before they are parsed."""
+    """Reject unknown types and default values, which this table format lacks, before parsing."""
     if not isinstance(schema, dict) or schema.get("type", "struct") != "struct":
         raise NotValid('Invalid schema: write it as {"type": "struct", "fields": [...]}')
     try:
@@ -69,7 +69,7 @@ def _check_type(result: Any, column: str) -> None:
 
 
 def check_ids(schema: dict[str, Any]) -> None:
-    """Refuse a checked raw schema in which two fields have one id: rows are found by it."""
+    """Reject a raw schema in which two fields share an id, because readers find columns by id."""
     taken: set[int] = set()
     for id_ in _ids(schema):
         if id_ in taken:
@@ -89,7 +89,7 @@ def _ids(kind: Any) -> Iterator[int]:
 
 
 def check_schema(schema: Any) -> None:
-    """Refuse a schema that no table may have."""
+    """Reject an invalid schema."""
     from pyiceberg.exceptions import ValidationError
     from pyiceberg.schema import index_by_id, index_by_name
 
@@ -108,7 +108,7 @@ def check_schema(schema: Any) -> None:
 
 
 def with_field_ids(spec: Any) -> Any:
-    """A raw partition spec of a new table, with an id for each field: clients may leave them out."""
+    """A raw partition spec of a new table with an id for each field; clients may omit them."""
     fields = spec.get("fields") if isinstance(spec, dict) else None
     if not isinstance(fields, list):
         return spec
@@ -120,7 +120,7 @@ def with_field_ids(spec: Any) -> Any:
 
 
 def check_spec(spec: Any) -> None:
-    """Refuse a partition spec that no table may have."""
+    """Reject an invalid partition spec."""
     ids = [field.field_id for field in spec.fields]
     if not 0 <= spec.spec_id <= MAX_ID or len(ids) != len(set(ids)) or len(ids) > MAX_FIELDS:
         raise NotValid("Invalid partition spec: its field ids are not unique")
@@ -130,9 +130,9 @@ def check_spec(spec: Any) -> None:
 
 
 def check_transforms(what: str, fields: Iterable[Any]) -> None:
-    """Refuse fields of a partition spec or sort order with a transform that no engine could write."""
+    """Reject partition or sort fields with a transform that no engine can write."""
     for field in fields:
-        # PyIceberg would write a transform that it does not know as "unknown"; what it was is kept apart.
+        # PyIceberg serializes an unknown transform as "unknown"; the original text is stored separately.
         result = str(getattr(field.transform, "_transform", field.transform))
         number = _TRANSFORM.fullmatch(result)
         if number is None or not 0 < int(number[1] or 1) <= MAX_ID:
@@ -143,12 +143,12 @@ def check_transforms(what: str, fields: Iterable[Any]) -> None:
 
 
 def short(error: Exception) -> str:
-    """What is wrong, in one line, without the words of the library that noticed it."""
+    """The error in one line, without library-specific wording."""
     errors = getattr(error, "errors", None)
     if callable(errors):
         return _in_words(errors(include_url=False, include_input=False)[0])[:300]
     if isinstance(error, TypeError | KeyError | AttributeError):
-        # What Python says of these is about our code, and not about the request.
+        # Python's own message for these errors refers to our code, not to the request.
         return "a part of it is missing or has the wrong type"
     return (str(error).partition("\n")[0] or type(error).__name__)[:300]
 
@@ -166,11 +166,11 @@ _KINDS = {
     "frozen": "a list",
     "tuple": "a list",
 }
-"""By how the code of a validator's error begins: what the value should be."""
+"""The expected kind of value, by the prefix of a validation error code."""
 
 
 def _in_words(result: dict[str, Any]) -> str:
-    """An error of the validator, without its own words. Those of a check of values are the Iceberg library's."""
+    """A validation error in Headgate's words. Errors of value checks come from the Iceberg library."""
     code, place = result["type"], ".".join(str(part) for part in result["loc"])
     context = result.get("ctx", {})
     reason, expected = context.get("error"), str(context.get("expected"))

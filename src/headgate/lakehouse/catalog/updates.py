@@ -1,7 +1,7 @@
-"""From a table and the updates of a commit to the table after it; whatever points elsewhere is refused.
+"""Applies the updates of a commit to a table; refuses anything that points outside of it.
 
-The models and the work of applying are PyIceberg's. Here is what it leaves open: ids that mean "the last one added",
-parts that are there already, and every field by which a table could be led outside of its root.
+PyIceberg provides the models and applies the updates. This module handles the rest: ids that mean "the last one added",
+parts that exist already, and every field that could lead a table outside of its root.
 """
 
 import re
@@ -37,7 +37,7 @@ _PART_FIELDS = {"schema": ("schema_", "schema_id"), "order": ("sort_order", "ord
 
 
 class Editor:
-    """Checks the updates of one commit in their order, and makes explicit what they leave open."""
+    """Validates the updates of one commit in order and resolves implicit ids."""
 
     def __init__(self, base: Any, root: Root, now: datetime, *, ignores_location: bool = False) -> None:
         self.base, self.root, self.ignores_location = base, root, ignores_location
@@ -52,12 +52,12 @@ class Editor:
         self.sequence = base.last_sequence_number
         self.last: dict[str, int | None] = {"schema": None, "spec": None, "order": None}
         self.ids: dict[str, dict[int, int]] = {"schema": {}, "spec": {}, "order": {}}
-        """The ids that this commit gives to the parts that it adds, and those that they get."""
+        """For the parts that this commit adds: the requested ids and the assigned ids."""
         self.added: list[Any] = []
         self.asked_location: str | None = None
 
     def checked(self, updates: tuple[Any, ...]) -> list[Any]:
-        """The updates as they are applied; what changes nothing is left out."""
+        """The updates to apply, without those that change nothing."""
         result = []
         for update in updates:
             check: Callable[[Any], Any] | None = getattr(self, "_" + update.action.replace("-", "_"), None)
@@ -120,7 +120,7 @@ class Editor:
     def _part(self, what: str, known: dict[int, Any], number: int, part: Any, same: int | None, update: Any) -> Any:
         """Add a part once. If another commit took its id, it gets the next one, as in Iceberg's own catalogs.
 
-        A spec does not: the manifests that its client wrote name it by its id.
+        A partition spec keeps its id, because the client's manifests refer to it.
         """
         taken = number in known
         if same is None and taken and what == "spec":
@@ -186,12 +186,12 @@ class Editor:
         except NotValid as error:
             if self.asked_location is None:
                 raise
-            # What a replace writes, its client puts where it asked the table to be.
+            # The client of a replace writes its files to the location it requested.
             raise NotValid(f"{error.detail}. Replacing a table cannot change its location: omit LOCATION") from None
 
     def _check_order(self, snapshot: Any) -> None:
-        """Check the sequence number. Without a parent it may be an old one: a CREATE OR REPLACE that met another commit
-        takes no part in the history before it.
+        """Check the sequence number. A snapshot without a parent may have an old one: a concurrent CREATE OR REPLACE
+        does not continue the earlier history.
         """
         number = snapshot.sequence_number or 0
         if number <= self.sequence and snapshot.parent_snapshot_id is not None:
@@ -275,11 +275,11 @@ _CHANGED = {
     "assert-default-spec-id": ("default partition spec", "default_spec_id", "default_spec_id"),
     "assert-default-sort-order-id": ("default sort order", "default_sort_order_id", "default_sort_order_id"),
 }
-"""Of requirements: what Iceberg calls that which has changed, their own field, and the metadata's."""
+"""For each requirement: what Iceberg calls the changed part, the requirement's field, and the metadata's field."""
 
 
 def require(requirements: tuple[Any, ...], base: "TableMetadata | None") -> None:
-    """Refuse a commit whose requirements do not hold, in Iceberg's words, on which clients match."""
+    """Refuse a commit whose requirements do not hold, with Iceberg's messages, on which clients match."""
     from pyiceberg.exceptions import CommitFailedException
 
     for requirement in requirements:
@@ -290,7 +290,7 @@ def require(requirements: tuple[Any, ...], base: "TableMetadata | None") -> None
 
 
 def _failed(requirement: Any, base: "TableMetadata | None") -> str | None:
-    """Why a requirement does not hold; None where the library says it as Iceberg does."""
+    """Why a requirement does not hold; None if the library's own message is Iceberg's."""
     if base is None:
         return None
     kind = requirement.type
@@ -317,7 +317,7 @@ def _moved(requirement: Any, base: "TableMetadata") -> str | None:
 
 
 def empty(location: str, uuid: str) -> Any:
-    """The metadata of a table about which nothing has been said yet."""
+    """Empty metadata of a new table."""
     from pyiceberg.table.metadata import TableMetadataV2
 
     return TableMetadataV2.model_construct(
@@ -346,13 +346,13 @@ def empty(location: str, uuid: str) -> Any:
 
 
 def apply(base: Any, updates: list[Any], previous: str | None) -> Any:
-    """The table after these updates; NotValid says what it cannot be."""
+    """The table after these updates; raises NotValid."""
     from pyiceberg.exceptions import ValidationError
     from pyiceberg.table.update import update_table_metadata
 
     try:
         after = update_table_metadata(base, tuple(updates), enforce_validation=True, metadata_location=previous)
-        # A snapshot without a parent may have an old number; the table's never goes back.
+        # A snapshot without a parent may have an old sequence number; the table's number never decreases.
         numbers = (base.last_sequence_number, *(snapshot.sequence_number or 0 for snapshot in after.snapshots))
         return after.model_copy(update={"last_sequence_number": max(numbers)})
     except StopIteration:
@@ -362,7 +362,7 @@ def apply(base: Any, updates: list[Any], previous: str | None) -> Any:
 
 
 def without_oldest(metadata: Any, keep: int) -> Any:
-    """The table without its oldest snapshots beyond those that are kept; what a branch or tag names stays."""
+    """The table without its oldest snapshots beyond `keep`; those referenced by a branch or tag stay."""
     named = {ref.snapshot_id for ref in metadata.refs.values()} | {metadata.current_snapshot_id}
     free = [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id not in named]
     surplus = len(metadata.snapshots) - keep
@@ -373,7 +373,7 @@ def without_oldest(metadata: Any, keep: int) -> Any:
 
 
 def without(metadata: Any, before: Any, snapshots: Iterable[int]) -> Any:
-    """The table without these snapshots, their statistics, and the part of the log, as it was before, up to them."""
+    """The table without these snapshots, their statistics, and the snapshot log up to them."""
     gone, log = set(snapshots), before.snapshot_log
     last = max((index for index, value in enumerate(log) if value.snapshot_id in gone), default=-1)
     return metadata.model_copy(
@@ -389,9 +389,9 @@ def without(metadata: Any, before: Any, snapshots: Iterable[int]) -> Any:
 
 
 def without_steps(metadata: Any, taken: int | None) -> Any:
-    """The table as a run leaves it: its log tells of what the run took, and of what it is now.
+    """The table as published by a run: its snapshot log contains the run's base and the result.
 
-    The states between were never seen by anyone else: they are none that the table was in at some time.
+    The states between were visible only to the run and are omitted.
     """
     log = metadata.snapshot_log
     places = [index for index, value in enumerate(log) if value.snapshot_id == taken]

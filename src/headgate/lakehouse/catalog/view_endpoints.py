@@ -1,4 +1,4 @@
-"""The views of the Iceberg REST catalog over HTTP."""
+"""View endpoints of the Iceberg REST catalog."""
 
 from typing import Annotated
 
@@ -30,7 +30,7 @@ def list_views(
     page_token: Annotated[str | None, Query(alias="pageToken")] = None,
     page_size: Annotated[int | None, Query(alias="pageSize", ge=1)] = None,
 ) -> Response:
-    """The views that the caller may see, all of them or by page."""
+    """The views that the caller may see, all at once or by page."""
     ident = namespace(namespace_)
     name_page = stages.read(lambda call: listing.views(call, ident, page_token, page_size))
     return json_response({"identifiers": name_page.items, "next-page-token": name_page.following})
@@ -46,7 +46,7 @@ def list_views(
     wait=read_body,
 )
 def create_view(stages: Stages, request: Request, namespace_: str) -> Response:
-    """Create a view of what a statement has analysed."""
+    """Create a view from a query that a statement has analysed."""
     body = body_of(request)
     return views.create(stages, views.wanted(body, namespace(namespace_).levels), body)
 
@@ -60,7 +60,7 @@ def create_view(stages: Stages, request: Request, namespace_: str) -> Response:
     limiter=LOADS,
 )
 def load_view(stages: Stages, request: Request, namespace_: str, view_: str) -> Response:
-    """A view's metadata, or for a request of headers alone, whether it is there."""
+    """A view's metadata; for a HEAD request, whether the view exists."""
     ident = table(namespace_, view_)
     return views.exists(stages, ident) if request.scope.get(IS_HEAD) else views.load(stages, ident)
 
@@ -103,7 +103,7 @@ def drop_view(stages: Stages, namespace_: str, view_: str) -> Response:
     wait=read_body,
 )
 def rename_view(stages: Stages, request: Request) -> Response:
-    """Give a view another name, or another layer; its id and grants stay."""
+    """Rename a view or move it to another layer; its id and grants remain."""
     body = body_of(request)
     views.rename(stages, from_json(body.get("source")), from_json(body.get("destination")))
     return empty()

@@ -1,6 +1,6 @@
-"""The metadata of a view, in Iceberg's own form: a new one, and the next one after a client's updates.
+"""View metadata in Iceberg's format: a new view, and the result of a client's updates.
 
-What a client may choose is the schema, the SQL, the default namespace and the properties. The rest is the catalog's.
+Clients choose the schema, the SQL, the default namespace and the properties. The catalog determines the rest.
 """
 
 import uuid as uuids
@@ -16,7 +16,7 @@ FORMAT = 1
 DIALECT = "spark"
 MAX_SQL = 200_000
 MAX_VERSIONS = 10
-"""How many versions of a view are kept."""
+"""Maximum number of versions kept per view."""
 MAX_UPDATES = 100
 _LAST = -1
 _NOTED = frozenset({"engine_version", "create_engine_version", "spark.query-column-names", "queryColumnNames"})
@@ -25,7 +25,7 @@ Document = dict[str, Any]
 
 
 def new(body: Document, location: str, now: datetime) -> Document:
-    """The metadata of a new view; Malformed or NotValid says what it cannot be."""
+    """The metadata of a new view; raises Malformed or NotValid."""
     schema = {**_schema(body.get("schema")), "schema-id": 0}
     version = {**_version(body.get("view-version"), now), "version-id": 1, "schema-id": 0}
     given = body.get("properties")
@@ -42,7 +42,7 @@ def new(body: Document, location: str, now: datetime) -> Document:
 
 
 def changed(base: Document, body: Document, now: datetime) -> Document:
-    """The metadata after the updates of a client; CommitFailed if what it requires does not hold."""
+    """The metadata after a client's updates; CommitFailed if its requirements do not hold."""
     for requirement in _objects(body, "requirements"):
         _require(requirement, base)
     draft = _Draft(base, now)
@@ -52,13 +52,13 @@ def changed(base: Document, body: Document, now: datetime) -> Document:
 
 
 def current(document: Document) -> Document:
-    """The version that the view is now."""
+    """The current version of the view."""
     versions: list[Document] = document["versions"]
     return next(version for version in versions if version["version-id"] == document["current-version-id"])
 
 
 def current_schema(document: Document) -> Document:
-    """The schema of the version that the view is now."""
+    """The schema of the current version."""
     schemas: list[Document] = document["schemas"]
     wanted = current(document)["schema-id"]
     return next(schema for schema in schemas if schema["schema-id"] == wanted)
@@ -70,14 +70,14 @@ def sql(document: Document) -> str:
 
 
 def shown(document: Document) -> Document:
-    """The metadata as it is now, without what the view was before: that may name what its reader may not see."""
+    """The metadata with the current version only: earlier versions may name items hidden from the reader."""
     now = current(document)
     last = [value for value in document["version-log"] if value["version-id"] == now["version-id"]][-1:]
     return {**document, "schemas": [current_schema(document)], "versions": [now], "version-log": last}
 
 
 class _Draft:
-    """The metadata while the updates of one request are applied to it."""
+    """The metadata while the updates of one request are applied."""
 
     def __init__(self, base: Document, now: datetime) -> None:
         self._found = {**base, "schemas": [*base["schemas"]], "versions": [*base["versions"]]}
@@ -104,7 +104,7 @@ class _Draft:
         known[action](update)
 
     def done(self) -> Document:
-        """What came of it, with the newest versions and the schemas that they have."""
+        """The resulting metadata, with the newest versions and their schemas."""
         current_id = self._found["current-version-id"]
         newest = sorted(
             self._found["versions"], key=lambda value: (value["version-id"] == current_id, value["version-id"])
@@ -227,13 +227,13 @@ def _version(value: Any, now: datetime) -> Document:
         "timestamp-ms": int(now.timestamp() * 1000),
         "summary": kept,
         "representations": [_representation(value.get("representations"))],
-        # Without a default catalog, an engine looks where it found the view, whatever it calls that.
+        # Without a default catalog, an engine uses the catalog in which it found the view, whatever its name there.
         "default-namespace": namespace,
     }
 
 
 def _properties(value: Any) -> dict[str, str]:
-    """Properties that are taken: those of tables, and what Spark notes of the session that made a view."""
+    """Allowed properties: those of tables, and those in which Spark records the session that created a view."""
     noted = {name for name in value if name in _NOTED} if isinstance(value, dict) else set()
     if not all(isinstance(value[name], str) and len(value[name]) <= properties.MAX_VALUE for name in noted):
         raise NotValid(f"properties must be an object of strings of at most {properties.MAX_VALUE} characters")

@@ -1,8 +1,8 @@
-"""Views: tables whose rows a query gives. A view is read with its reader's own rights on everything behind it.
+"""Views: tables whose rows come from a query. A view is read with the reader's own rights on everything behind it.
 
-To the access model a view is a table: Viewer sees it, Editor changes it, Manager drops it. What it reads is known by
-name from the statement that saved it, and judged for the reader each time it is loaded. Who may not read all of that
-may not load the view, and is not told what is missing.
+In the access model a view is a table: a Viewer sees it, an Editor changes it, a Manager drops it. The tables it reads
+are known from the statement that saved it, and are authorized for the reader at each load. A reader without access to
+all of them cannot load the view and is not told which are missing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,13 +40,13 @@ from headgate.platform.unit_of_work.work import WorkToken
 
 SAVED = "view.saved"
 MAX_BEHIND = 500
-"""How many tables and views a view may read, those behind its views included."""
+"""Maximum number of tables and views that a view may read, directly and indirectly."""
 _views = view_table.c
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view that is there."""
+    """An existing view."""
 
     id: str
     layer_id: str
@@ -57,7 +57,7 @@ class View:
     saved_by: str | None
 
 
-# Finding
+# Lookup
 
 
 _ID = (
@@ -68,13 +68,13 @@ _ID = (
 
 
 def find(connection: Connection, ident: Ident) -> View | None:
-    """The view of a name, whoever may see it."""
+    """The view with this name, without authorization."""
     rows = fetch(connection, _ID, {"layer": ident.layer_key, "name": ident.table_key})
     return stored(connection, rows[0][0], rows[0][1]) if rows else None
 
 
 def stored(connection: Connection, view_id: str, layer_id: str = "") -> View | None:
-    """The view of an id; None if there is none, or if it is a table of its own."""
+    """The view with this id; None if it does not exist or is a stored table."""
     row = connection.execute(select(view_table).where(_views.view_id == view_id)).mappings().one_or_none()
     if row is None:
         return None
@@ -83,19 +83,19 @@ def stored(connection: Connection, view_id: str, layer_id: str = "") -> View | N
 
 
 def among(connection: Connection, ids: Sequence[str]) -> set[str]:
-    """Which of these are views."""
+    """The subset of ids that are views."""
     return set(connection.execute(select(_views.view_id).where(_views.view_id.in_(ids))).scalars())
 
 
 def missing(ident: Ident) -> NoSuchView:
-    """That there is no such view: one answer for what does not exist and for what is hidden."""
+    """The error for a missing view. It is the same for views that do not exist and views hidden from the caller."""
     return NoSuchView(f"View does not exist: {ident}")
 
 
 def require(call: Call, action: str, ident: Ident) -> View:
-    """The view of a name, if the caller has this action on it.
+    """The view with this name, if the caller has this action on it.
 
-    That there is none is no refusal to write down: engines ask for a view of each name before they ask for a table.
+    A missing view is not audited as a refusal, because engines look for a view of each name before a table.
     """
     view = find(call.connection, ident)
     if view is None:
@@ -119,25 +119,25 @@ def load(stages: Stages, ident: Ident) -> Response:
 
 
 def exists(stages: Stages, ident: Ident) -> Response:
-    """That a view is there for the caller."""
+    """Check that the view exists for the caller."""
     stages.read(lambda call: require(call, "see", ident))
     return Response(status_code=204)
 
 
 def answer(view: View) -> Response:
-    """A view as the specification writes it, in its current version alone."""
+    """A view in the format of the specification, in its current version only."""
     location = f"{_location(view.id)}/{view.version}"
     metadata = view_metadata.shown(view.metadata)
     return json_response({"metadata-location": location, "metadata": metadata, "config": {}})
 
 
 def _location(view_id: str) -> str:
-    """Where a view is, which the specification asks for: nowhere that files lie, since it has none."""
+    """The location that the specification requires. A view has no files, so nothing is stored there."""
     return f"headgate:views/{view_id}"
 
 
 def _readable(call: Call, ident: Ident) -> View | None:
-    """The view; None if it must be written down first that this work loads it."""
+    """The view; None if this load must be recorded first."""
     work = call.caller.work
     return _decided(call, ident) if work is None or not work.records_loads else None
 
@@ -158,7 +158,7 @@ def _decided(call: Call, ident: Ident) -> View:
 
 
 def check_readable(call: Call, ident: Ident, reads: tuple[str, ...], view_id: str | None = None) -> None:
-    """Refuse a view if the caller may not read everything behind it, without a word on what that is."""
+    """Refuse a view if the caller may not read everything behind it, without naming what is missing."""
     if is_readable(call, ident, reads):
         return
     call.note_denial("execute", "table", view_id)
@@ -169,7 +169,7 @@ def check_readable(call: Call, ident: Ident, reads: tuple[str, ...], view_id: st
 
 
 def is_readable(call: Call, ident: Ident, reads: tuple[str, ...]) -> bool:
-    """Whether the caller may read everything behind a view. NotWritten names a table of theirs that has no data."""
+    """Whether the caller may read everything behind a view. Raises NotWritten if one of the tables has no data."""
     return all(_may_read(call, behind) for behind in _behind(call.connection, ident, reads))
 
 
@@ -188,7 +188,7 @@ def _may_read(call: Call, behind: Ident) -> bool:
 
 
 def _behind(connection: Connection, ident: Ident, reads: tuple[str, ...]) -> Iterator[Ident]:
-    """All tables and views that these lead to; Malformed if the view itself is among them, or if they are too many."""
+    """All tables and views behind these; Malformed if there is a cycle or too many."""
     waiting, known = list(reads), set[str]()
     while waiting:
         ref = waiting.pop()
@@ -210,7 +210,7 @@ def _behind(connection: Connection, ident: Ident, reads: tuple[str, ...]) -> Ite
 
 
 def create(stages: Stages, ident: Ident, body: Document) -> Response:
-    """Make a view of what a statement has analysed."""
+    """Create a view from a query that a statement has analysed."""
     return answer(stages.write(lambda call: _create(call, ident, body)))
 
 
@@ -235,7 +235,7 @@ def _create(call: Call, ident: Ident, body: Document) -> View:
 
 
 def replace(stages: Stages, ident: Ident, body: Document) -> Response:
-    """Change a view's query or properties, by a statement."""
+    """Change a view's query or properties in a statement."""
     return answer(stages.write(lambda call: _replace(call, ident, body)))
 
 
@@ -256,7 +256,7 @@ def _replace(call: Call, ident: Ident, body: Document) -> View:
 
 
 def _statement(call: Call) -> WorkToken:
-    """The statement by which a view is made or changed: what it reads is known by what the statement has loaded."""
+    """The statement that creates or changes a view; its recorded loads are the view's inputs."""
     work = call.caller.work
     if work is None or work.purpose != "statement":
         raise Forbidden(
@@ -267,9 +267,9 @@ def _statement(call: Call) -> WorkToken:
 
 
 def _reads(call: Call, ident: Ident, work: WorkToken) -> tuple[str, ...]:
-    """What the statement has loaded, as the caller may read it now; Malformed if the view would read itself.
+    """The tables that the statement has loaded and the caller may read now; Malformed if the view reads itself.
 
-    Replacing a view loads it too; that it names itself is for the guard to refuse, which sees the query.
+    Replacing a view loads it too. A query that names the view itself is refused by the guard, which sees the SQL.
     """
     names = {ref for ref, table in loaded(call.connection, work.id).items() if table is not None and ref != ident.ref}
     reads = tuple(sorted(names))
@@ -294,7 +294,7 @@ def _drop(call: Call, ident: Ident) -> None:
 
 
 def rename(stages: Stages, source: Ident, target: Ident) -> None:
-    """Give a view another name, or another layer; its id and grants stay."""
+    """Rename a view or move it to another layer; its id and grants remain."""
     stages.write(lambda call: _rename(call, source, target))
 
 
@@ -318,5 +318,5 @@ def _refuse_runs(call: Call, what: str) -> None:
 
 
 def wanted(body: Document, levels: tuple[str, ...]) -> Ident:
-    """The name of the view that a body asks for."""
+    """The view name in a request body."""
     return table_creation.wanted(body, levels)

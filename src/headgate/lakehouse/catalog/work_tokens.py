@@ -1,7 +1,7 @@
-"""Work tokens: what one statement, probe or run shows the catalog, and nothing else.
+"""Work tokens: the only credentials of a statement, probe or run for the catalog.
 
-A work token has the rights, now, of its member, within those of the API token by which the work was asked for, and, if
-listed, within what was declared. It is valid on /iceberg only, for as long as its work runs.
+A work token has its member's current rights, limited by the API token that requested the work and, if listed, by the
+declared tables. It is valid on /iceberg only, while its work runs.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from headgate.platform.unit_of_work.work import DeclaredTable, WorkToken
 
 @dataclass(frozen=True, slots=True)
 class WorkIdentity:
-    """Whose work it is, by which token it was asked for, and what it is narrowed to."""
+    """The work's member, the API token that requested it, and its limits."""
 
     member: str
     token: str | None
@@ -43,7 +43,9 @@ def open_work(
     reach: Sequence[DeclaredTable] | None = None,
     expires: datetime,
 ) -> tuple[str, str]:
-    """Make a work token; its id, and its secret, which is stored nowhere. With `reach`, nothing else exists for it."""
+    """Create a work token; returns its id and its secret, which is not stored. With `reach`, it sees no other
+    tables.
+    """
     identifier, secret = new_id("work"), new_secret(Sort.work)
     connection.execute(
         insert(work_token_table).values(
@@ -74,10 +76,10 @@ def open_work(
 def open_reading(
     connection: Connection, now: datetime, run_work: str, tables: Sequence[str], *, expires: datetime
 ) -> tuple[str, str]:
-    """Make a second token for a run, beside its own: it reads these tables as the run sees them, and nothing else.
+    """Create a second token for a run that only reads these tables, as the run sees them.
 
-    For code that the run does not trust, such as a notebook's. What is not among the run's own reads and writes is left
-    out. It dies with the run, as the run's own token does.
+    It is for untrusted code, such as a notebook's. Tables that are not among the run's own inputs and outputs are
+    ignored. It expires with the run.
     """
     row = connection.execute(select(work_token_table).where(work_token_table.c.id == run_work)).mappings().one()
     reach = work_reach_table.c
@@ -97,7 +99,7 @@ def open_reading(
 
 
 def end_work(connection: Connection, work_id: str, now: datetime) -> None:
-    """End a work token at once; ending it again changes nothing."""
+    """Revoke a work token; repeating this has no effect."""
     row = work_token_table.c
     connection.execute(update(work_token_table).where(row.id == work_id, row.ended_at.is_(None)).values(ended_at=now))
 
@@ -107,9 +109,9 @@ _IDENTIFY = (
     "w.token_id, tk.read_only, tk.listed, tk.expires_at FROM work_tokens w "
     "JOIN members m ON m.id = w.member_id AND m.removed_at IS NULL "
     "LEFT JOIN tokens tk ON tk.id = w.token_id WHERE w.digest = :digest AND w.ended_at IS NULL AND w.expires_at > :now "
-    # The token by which the work was asked for is alive too.
+    # The API token that requested the work is still valid.
     "AND (w.token_id IS NULL OR (tk.revoked_at IS NULL AND (tk.expires_at IS NULL OR tk.expires_at > :now))) "
-    # The work runs, and was not taken over.
+    # The work is running and was not taken over.
     "AND (w.statement_id IS NULL OR EXISTS (SELECT 1 FROM statements s WHERE s.id = w.statement_id "
     "AND s.state = 'running' AND (w.fence IS NULL OR s.fence = w.fence))) "
     "AND (w.run_id IS NULL OR EXISTS (SELECT 1 FROM runs r WHERE r.id = w.run_id "
@@ -122,7 +124,7 @@ _REACH = (
 
 
 def identify_work(connection: Connection, secret: str, now: datetime) -> WorkIdentity | None:
-    """Whose work this secret is for; None for one that is malformed, unknown, ended, or whose work does not run."""
+    """The work of this secret; None if it is malformed, unknown, revoked, or its work is not running."""
     if not is_well_formed(secret, Sort.work):
         return None
     rows = fetch(connection, _IDENTIFY, {"digest": digest(secret), "now": bound(connection, now)})
@@ -142,7 +144,7 @@ def identify_work(connection: Connection, secret: str, now: datetime) -> WorkIde
 
 
 def _narrowed(granted: Narrowing, reach: tuple[DeclaredTable, ...] | None, ends: datetime) -> Narrowing:
-    """The limits of a work token: those of the API token, and what was declared."""
+    """The limits of a work token: those of the API token, and the declared tables."""
     expires = min(granted.expires, ends) if granted.expires else ends
     if reach is None:
         return replace(granted, expires=expires)
@@ -161,6 +163,6 @@ def _narrowed(granted: Narrowing, reach: tuple[DeclaredTable, ...] | None, ends:
 
 
 def loaded(connection: Connection, work_id: str) -> dict[str, Any]:
-    """What a probe or statement has loaded: the table's id by name, None for what does not exist for it."""
+    """The loads of a probe or statement: table ids by name, None for tables that do not exist for it."""
     rows = fetch(connection, "SELECT ref, table_id FROM work_loads WHERE work_id = :work", {"work": work_id})
     return dict(rows)

@@ -1,1 +1,1 @@
-"""Names and functions that an SQL editor completes."""
+"""Names and functions for SQL completion."""

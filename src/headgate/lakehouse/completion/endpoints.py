@@ -1,4 +1,4 @@
-"""What an editor of SQL completes: layers, tables, columns and functions, as far as the caller may see them."""
+"""SQL completion: layers, tables, columns and functions that the caller may see."""
 
 from bisect import bisect_left
 from typing import Annotated, Any
@@ -36,9 +36,9 @@ def list_sql_names(
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
 ) -> SqlNames:
-    """Names that begin like `prefix`: layers and functions with the first page; tables, with their columns, by page.
+    """List names that start with `prefix`: layers and functions on the first page; tables, with their columns, by page.
 
-    A table's name begins with its layer's: `raw.ord`.
+    A table's name includes its layer: `raw.ord`.
     """
     layers, tables, pointers = stages.read(lambda call: _look(call, prefix, limit, cursor, columns=columns))
     sql_tables = [
@@ -67,7 +67,7 @@ def _look(
 
 
 def _columns(store: Store, pointer: Any) -> list[PreviewColumn]:
-    """The columns of a table; none before its first commit, and none of one whose metadata is damaged."""
+    """The columns of a table; empty before its first commit or if its metadata is damaged."""
     if pointer is None:
         return []
     try:

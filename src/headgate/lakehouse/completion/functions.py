@@ -1,4 +1,4 @@
-"""The functions that members may call in SQL: the guard's own list, from its sources or from a wheel's jar."""
+"""The functions that members may call in SQL: the guard's own list, from its sources or its jar."""
 
 import re
 import zipfile
@@ -11,12 +11,12 @@ _NAME = re.compile(r"[a-z_][a-z0-9_.]*")
 WORDS = frozenset(
     ["and", "or", "not", "in", "like", "ilike", "rlike", "regexp", "between", "case", "when", "div", "mod"]
 )
-"""Operators that the list has too, since Spark knows them as functions."""
+"""Operators that are also in the list, because Spark registers them as functions."""
 
 
 @cache
 def functions() -> tuple[str, ...]:
-    """Their names, in order; none where the guard is not there."""
+    """The function names, sorted; empty if the guard is not installed."""
     lines = (line.strip() for line in _text().splitlines())
     return tuple(sorted(name for name in lines if _NAME.fullmatch(name) and name not in WORDS))
 

@@ -1,4 +1,4 @@
-"""Files of volumes over HTTP: list, upload, download and delete."""
+"""File endpoints of volumes: list, upload, download and delete."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -27,7 +27,7 @@ from headgate.warehouse.store import Missing
 router = GovernedRouter(prefix="/api/volumes", tags=["files"])
 
 TAKING = CapacityLimiter(16)
-"""Threads that take bodies: what a slow client holds is one of these, and no other request waits for them."""
+"""Threads that read request bodies. A slow client holds one of these and delays no other request."""
 ATTEMPTS = 3
 
 VolumeId = Annotated[str, Path(pattern="^vol_[0-9a-z]{20}$", examples=["vol_01k6x3v9c2m4n8p0q7rs"])]
@@ -46,7 +46,7 @@ def list_files(
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
 ) -> FilePage:
-    """Files by page, in the order of their paths; with a delimiter, as folders show them."""
+    """List files by path; with a delimiter, as folders."""
     try:
         begin = check_prefix(prefix)
     except BadName as error:
@@ -77,11 +77,11 @@ def put_file(
     ] = None,
     content_type: Annotated[str | None, Header(max_length=200, include_in_schema=False)] = None,
 ) -> FileOut:
-    """Send a file as the body of one request; for large ones, an upload in parts can be resumed.
+    """Upload a file as the body of one request. For large files, use a resumable upload.
 
-    A path has parts with slashes between them; none is empty, `.` or `..`, nor has a backslash, a control character or
-    a space at its ends; a part has at most 255 bytes, a path 1,000 characters and 2,000 bytes. A path that differs from
-    that of another file only in case or in the form of its characters is refused.
+    A path consists of parts separated by slashes. No part is empty, `.` or `..`, contains a backslash or control
+    character, or starts or ends with a space. A part has at most 255 bytes, a path at most 1,000 characters and 2,000
+    bytes. A path that differs from an existing one only in case or Unicode normalization is rejected.
     """
     return service.put(stages, volume_id, path, Body(request), content_type, ReplaceCondition(overwrite, if_match))
 
@@ -110,9 +110,9 @@ def get_file(
     ] = None,
     range_: Annotated[str | None, Header(alias="Range", max_length=200, description="One range: `bytes=0-99`")] = None,
 ) -> Response:
-    """The bytes of a file, or one range of them. The ETag is the file's SHA-256.
+    """Download a file or one range of it. The ETag is the file's SHA-256.
 
-    A file is always sent to be saved, with a media type that no browser runs.
+    The response is always an attachment, with a media type that browsers do not execute.
     """
     wanted = FileRequest(volume_id, path, range_, if_range, if_none_match, bool(request.scope.get(IS_HEAD)))
     for _ in range(ATTEMPTS):
@@ -122,13 +122,13 @@ def get_file(
         try:
             return FileAnswer(service.opened(stages.services.store, volume_id, row["id"]), row, span)
         except Missing:
-            continue  # It was replaced between the two; its row is another one now.
+            continue  # The file was replaced meanwhile and has a new row.
     raise NotFound(service.missing(path))
 
 
 @dataclass(frozen=True, slots=True)
 class FileRequest:
-    """What a caller asks of a file."""
+    """A file request."""
 
     volume: str
     path: str
@@ -138,7 +138,7 @@ class FileRequest:
     is_head: bool
 
     def look(self, call: Call) -> tuple[Any, ByteRange | None, Response | None]:
-        """The file's row and the bytes of it to give, which is noted; or the answer, if that has no bytes."""
+        """The file's row and the byte range to send, which is audited; or a response without content."""
         decision = call.require("see", "volume", self.volume)
         row = repository.one(call.connection, self.volume, service.checked(self.path))
         if row is None:
@@ -156,6 +156,6 @@ class FileRequest:
 
 @router.governed("DELETE", "/{volume_id}/files/{path:path}", MemberOn("edit"), Audit.changes, staged=True)
 def delete_file(stages: Stages, volume_id: VolumeId, path: FilePath) -> FileDeleted:
-    """Delete a file for good."""
+    """Delete a file permanently."""
     result = service.remove(stages, volume_id, path)
     return FileDeleted(id=result["id"], path=result["path"])

@@ -1,4 +1,4 @@
-"""Who may touch the files of a volume."""
+"""Guards for the files of a volume."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,6 @@ from headgate.platform.http import guards
 
 @dataclass(frozen=True, slots=True)
 class MemberOn(guards.MemberOn):
-    """A member who has an action on the volume that the path names; the operator of the machine has no files."""
+    """Requires a member with an action on the volume in the path; the machine operator has no access to files."""
 
     parameter: str = "volume_id"

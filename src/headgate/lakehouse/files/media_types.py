@@ -1,4 +1,4 @@
-"""The media types and file names with which files of a volume are sent to browsers."""
+"""Media types and file names of downloads."""
 
 from urllib.parse import quote
 
@@ -26,11 +26,11 @@ _PLAIN_TYPES = {
     ".tar": "application/x-tar",
 }
 MEDIA_TYPES = frozenset({*_PLAIN_TYPES.values(), OCTETS})
-"""The media types that files are given out with: none of them runs in a browser."""
+"""Media types for downloads; browsers execute none of them."""
 
 
 def media_type(given: str | None, path: str) -> str:
-    """The media type to keep: the given one if it is on the list, else by the path's ending, else bytes."""
+    """The media type to store: the given one if allowed, else one by file extension, else the generic binary type."""
     named = (given or "").partition(";")[0].strip().lower()
     if named in MEDIA_TYPES and named != OCTETS:
         return named
@@ -39,12 +39,12 @@ def media_type(given: str | None, path: str) -> str:
 
 
 def safe_type(kept: str) -> str:
-    """A media type that runs in no browser."""
+    """A media type that browsers do not execute."""
     return kept if kept in MEDIA_TYPES else OCTETS
 
 
 def disposition(path: str) -> str:
-    """The header that has a browser save a file under its own name (RFC 6266, RFC 8187)."""
+    """The header that makes a browser save a file under its own name (RFC 6266, RFC 8187)."""
     name = path.rpartition("/")[2]
     plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%;' else "_" for c in name)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"

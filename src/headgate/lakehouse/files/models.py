@@ -19,6 +19,8 @@ volume_file_table = Table(
     Index("uq_volume_files", "volume_id", "path_key", unique=True),
     Index("ix_volume_files_path", "volume_id", "path"),
 )
-"""A file of a volume. Its bytes lie under its id, so that no name ever becomes a path, and replacing one is one row.
+"""A file of a volume. Its bytes are stored under its id, so names never become storage paths, and replacing a file
+changes one row.
 
-Paths that look alike share a `path_key`: a sum, since what it sums may be longer than an index takes."""
+Paths that look alike share a `path_key`, a hash, because the path may exceed the size limit of an index.
+"""

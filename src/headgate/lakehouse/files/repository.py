@@ -1,4 +1,4 @@
-"""Files of volumes in the database: lists by path, and one by its path."""
+"""Database access to files of volumes."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -25,32 +25,32 @@ def _query() -> Select[Any]:
 
 
 def shown(row: Any) -> FileOut:
-    """A row of `one`, `alike` or a page, as the API shows it."""
+    """A row of `one`, `alike` or a page as an API schema."""
     creator = Named(id=row["created_by_id"], name=row["creator"]) if row["creator"] is not None else None
     own = ("id", "path", "size", "sha256", "media_type", "created_at")
     return FileOut(**{name: row[name] for name in own}, created_by=creator)
 
 
 def one(connection: Connection, volume: str, path: str) -> Any:
-    """The file of this very path, or None."""
+    """The file with exactly this path, or None."""
     result = alike(connection, volume, path)
     return result if result is not None and result["path"] == path else None
 
 
 def alike(connection: Connection, volume: str, path: str) -> Any:
-    """The file whose path is this one, or differs from it in case or form alone; None if there is none."""
+    """The file with this path, or one that differs only in case or Unicode normalization; otherwise None."""
     query = _query().where(_files.volume_id == volume, _files.path_key == path_key(path))
     return connection.execute(query).mappings().one_or_none()
 
 
 def by_id(connection: Connection, identifier: str) -> Any:
-    """The file of this id, or None."""
+    """The file with this id, or None."""
     return connection.execute(_query().where(_files.id == identifier)).mappings().one_or_none()
 
 
 @dataclass(slots=True)
 class Page:
-    """A page of a volume: files, folders, and the cursor of the next."""
+    """A page of a volume: files, folders, and the next cursor."""
 
     files: list[FileOut] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
@@ -58,7 +58,9 @@ class Page:
 
 
 def page(connection: Connection, volume: str, prefix: str, limit: int, cursor: str | None, *, by_folder: bool) -> Page:
-    """Files whose paths begin like this, in order. By folder, those that go on behind a slash are one entry each."""
+    """Files whose paths start with a prefix, in order. With `by_folder`, paths with a further slash are grouped into
+    one entry.
+    """
     asked = hashlib.sha256(prefix.encode()).hexdigest()
     purpose = f"files of {volume} {'by folder' if by_folder else 'flat'} {asked}"
     begin = begins_after(cursor, purpose)
@@ -78,7 +80,7 @@ def page(connection: Connection, volume: str, prefix: str, limit: int, cursor: s
 def _entries(
     connection: Connection, volume: str, prefix: str, limit: int, after: str, *, by_folder: bool
 ) -> Iterator[tuple[str, Any]]:
-    """Each file with its row, and each folder once: what it holds is stepped over, however much that is."""
+    """Each file with its row, and each folder once; the content of a folder is skipped, however large."""
     place = after
     while rows := _rows(connection, volume, prefix, place, limit + 1):
         for row in rows:
@@ -95,7 +97,7 @@ def _folder(path: str, prefix: str) -> str | None:
 
 
 def _rows(connection: Connection, volume: str, prefix: str, after: str, limit: int) -> Sequence[Any]:
-    """Rows behind a place: a path, or all of a folder, which ends with a slash as no path does."""
+    """Rows after a position: a path, or a whole folder, which ends with a slash."""
     query = _query().where(_files.volume_id == volume)
     if prefix:
         query = query.where(_files.path >= prefix, _files.path < prefix + LAST)

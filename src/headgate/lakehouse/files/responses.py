@@ -1,4 +1,4 @@
-"""A file as an HTTP answer: whole or a range of it, read as fast as the client takes it."""
+"""File downloads: the whole file or a range, streamed at the client's speed."""
 
 import re
 from dataclasses import dataclass
@@ -16,30 +16,30 @@ from headgate.platform.http.middleware import IS_HEAD
 
 PIECE = 256 << 10
 PATIENCE = 120.0
-"""Seconds in which a client must take a piece; one that takes nothing holds a file open no longer."""
+"""Seconds in which a client must read the next chunk; then the file is closed."""
 READING = CapacityLimiter(16)
-"""Threads that read files, of all downloads together."""
+"""Threads that read files, for all downloads together."""
 POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
 _RANGE = re.compile(r"bytes=(?P<first>[0-9]{1,18})?-(?P<last>[0-9]{1,18})?", re.IGNORECASE)
 
 
 def is_among(sha256: str, header: str, *, weakly: bool = False) -> bool:
-    """Whether a list of entity tags names this sum; `*` names each."""
+    """Whether an entity tag list contains this hash; `*` matches any."""
     tags = {tag.strip().removeprefix("W/" if weakly else "") for tag in header.split(",")}
     return "*" in tags or f'"{sha256}"' in tags
 
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """Bytes of a file: where they begin, and how many they are."""
+    """A byte range: offset and length."""
 
     begins: int
     length: int
 
 
 def span_of(header: str | None, size: int) -> ByteRange | None:
-    """The one range that a header asks for; None for all: of no range, more than one, or one in another unit."""
+    """The single range in a header; None for no range, several ranges, or another unit."""
     match = _RANGE.fullmatch(header.strip()) if header else None
     if match is None or (match["first"] is None and match["last"] is None):
         return None
@@ -57,7 +57,7 @@ def span_of(header: str | None, size: int) -> ByteRange | None:
 
 
 def headers_of(row: Any, span: ByteRange | None) -> dict[str, str]:
-    """What an answer with a file says of it; every file is saved, none is shown."""
+    """The response headers of a file; files are always attachments."""
     size = row["size"]
     values = {
         "ETag": f'"{row["sha256"]}"',
@@ -73,7 +73,7 @@ def headers_of(row: Any, span: ByteRange | None) -> dict[str, str]:
 
 
 class FileAnswer(Response):
-    """An open file, sent piece by piece; closed at the end, whatever that is."""
+    """Streams an open file and closes it in any case."""
 
     def __init__(self, file: BinaryIO, row: Any, span: ByteRange | None) -> None:
         self._file, self._span = file, span or ByteRange(0, row["size"])
@@ -82,7 +82,7 @@ class FileAnswer(Response):
         self.init_headers(headers_of(row, span))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the response."""
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             if not scope.get(IS_HEAD):

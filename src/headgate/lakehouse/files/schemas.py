@@ -1,4 +1,4 @@
-"""Files of volumes, and uploads of them, as the API takes and shows them."""
+"""API schemas of files and uploads."""
 
 from datetime import datetime
 from typing import Annotated
@@ -33,7 +33,7 @@ class FileOut(BaseModel):
 
 
 class FilePage(BaseModel):
-    """A page of the files of a volume, in the order of their paths."""
+    """A page of files, in path order."""
 
     items: list[FileOut]
     folders: list[str] = Field(
@@ -43,14 +43,14 @@ class FilePage(BaseModel):
 
 
 class FileDeleted(BaseModel):
-    """A file that is no more."""
+    """A deleted file."""
 
     id: str = Field(examples=["fil_01k6x3v9c2m4n8p0q7rs"])
     path: str = Field(examples=["2026/march.csv"])
 
 
 class UploadBegin(Input):
-    """A large file that is to be sent in parts."""
+    """A resumable upload to start."""
 
     path: PathText
     size: int = Field(ge=0, le=1 << 60, examples=[5_000_000_000], description="In bytes")
@@ -59,13 +59,13 @@ class UploadBegin(Input):
 
 
 class UploadFinish(Input):
-    """The end of an upload."""
+    """Completes an upload."""
 
     sha256: Sum | None = Field(None, description="The checksum of the whole file; verified if given")
 
 
 class UploadOut(BaseModel):
-    """An upload under way."""
+    """An upload in progress."""
 
     id: str = Field(examples=["upl_01k6x3v9c2m4n8p0q7rs"])
     volume: str = Field(examples=["vol_01k6x3v9c2m4n8p0q7rs"])
@@ -77,12 +77,12 @@ class UploadOut(BaseModel):
 
 
 class UploadList(BaseModel):
-    """The caller's own uploads into a volume."""
+    """The caller's own uploads to a volume."""
 
     items: list[UploadOut]
 
 
 class UploadCancelled(BaseModel):
-    """An upload that was given up."""
+    """A cancelled upload."""
 
     id: str = Field(examples=["upl_01k6x3v9c2m4n8p0q7rs"])

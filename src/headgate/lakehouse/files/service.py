@@ -1,8 +1,8 @@
-"""Puts files into volumes and takes them out.
+"""Writes and deletes files of volumes.
 
-The bytes are written durably, under an id, before one transaction lets a row name them; what a row named before is
-removed after it. So there is no row without bytes, and no half file to be seen, whenever a process dies: what is left
-over then is swept later.
+The bytes are written durably under an id before one transaction makes a row refer to them. The bytes of a replaced file
+are deleted afterwards. So no row lacks its bytes and no partial file is visible after a crash; leftovers are swept
+later.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from headgate.warehouse.locations import volume_file
 from headgate.warehouse.store import Store
 
 SEATS = Seats(8)
-"""Bodies that one member may send at a time to this process: half of the threads that take them."""
+"""Maximum concurrent uploads per member and process: half of the threads that read bodies."""
 
 _log = get_logger("headgate.files")
 _files = volume_file_table.c
@@ -38,7 +38,7 @@ _files = volume_file_table.c
 
 @dataclass(frozen=True, slots=True)
 class ReplaceCondition:
-    """Whether a file may take the place of another: always, never, or that of one of these sums."""
+    """Whether a file may replace another: always, never, or only one with one of these hashes."""
 
     overwrite: bool = False
     matching: str | None = None
@@ -47,7 +47,7 @@ class ReplaceCondition:
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file whose bytes are safe, and that no row names yet."""
+    """A file whose bytes are stored durably and that has no row yet."""
 
     id: str
     volume: str
@@ -58,7 +58,7 @@ class NewFile:
 
 
 class HashingReader:
-    """Passes pieces on, and knows their number of bytes and their sum; no more than `most` of them."""
+    """Passes chunks on and computes their size and hash, up to `most` bytes."""
 
     def __init__(self, pieces: Iterable[bytes], most: int) -> None:
         self._pieces, self._most, self._hash = pieces, most, hashlib.sha256()
@@ -74,12 +74,12 @@ class HashingReader:
 
     @property
     def sha256(self) -> str:
-        """The sum of what was passed on."""
+        """The hash of the chunks so far."""
         return self._hash.hexdigest()
 
 
 def checked(path: str) -> str:
-    """A path that a caller gave, normalised; or Invalid."""
+    """The normalized path; raises Invalid."""
     try:
         return check_path(path)
     except BadName as error:
@@ -87,12 +87,14 @@ def checked(path: str) -> str:
 
 
 def missing(path: str) -> str:
-    """That a volume, which the caller may see, has no such file."""
+    """The error for a missing file in a volume that the caller may see."""
     return f"There is no file {path!r} in this volume"
 
 
 def replaced(call: Call, volume: str, path: str, replacing: ReplaceCondition) -> Any:
-    """The file that a new one of this path takes the place of, or None; a Problem if it may not be put there."""
+    """The existing file that a new one at this path replaces, or None; raises a Problem if it may not be stored
+    there.
+    """
     result = repository.alike(call.connection, volume, path)
     is_same = result is not None and result["path"] == path
     if replacing.matching is not None:
@@ -112,7 +114,7 @@ def replaced(call: Call, volume: str, path: str, replacing: ReplaceCondition) ->
 
 
 def place(call: Call, new: NewFile, replacing: ReplaceCondition) -> str | None:
-    """Let a row name a new file; the id of the one that it takes the place of."""
+    """Insert the row of a new file; returns the id of the file that it replaces."""
     decision = call.require("edit", "volume", new.volume)
     old = replaced(call, new.volume, new.path, replacing)
     row = {
@@ -142,7 +144,7 @@ def _told(row: Any) -> dict[str, Any]:
 
 
 def discard(store: Store, volume: str, file: str | None) -> None:
-    """Remove bytes that no row names; if that fails, they are swept later."""
+    """Delete bytes that no row refers to; if that fails, they are swept later."""
     if file is not None:
         try:
             store.delete(volume_file(volume, file))
@@ -151,7 +153,9 @@ def discard(store: Store, volume: str, file: str | None) -> None:
 
 
 def write(store: Store, path: str, pieces: Iterable[bytes]) -> int:
-    """Write a new file of the store; its size. Trouble with it, such as a full disk, is said without its inner life."""
+    """Write a new file in the store; returns its size. Store errors, such as a full disk, are reported without
+    internals.
+    """
     try:
         return store.write(path, pieces)
     except OSError as error:
@@ -160,7 +164,7 @@ def write(store: Store, path: str, pieces: Iterable[bytes]) -> int:
 
 
 def opened(store: Store, volume: str, file: str) -> BinaryIO:
-    """The bytes of a file, or Missing. Trouble with the store is said without its inner life."""
+    """Open the bytes of a file; raises Missing. Store errors are reported without internals."""
     try:
         return store.open(volume_file(volume, file))
     except OSError as error:
@@ -171,7 +175,7 @@ def opened(store: Store, volume: str, file: str) -> BinaryIO:
 def put(
     stages: Stages, volume: str, path: str, body: Iterable[bytes], given_type: str | None, replacing: ReplaceCondition
 ) -> FileOut:
-    """Write a file and let a row name it. What may be refused is refused before the body is read, and again after."""
+    """Write a file and insert its row. Authorization happens before the body is read and again afterwards."""
     store, name, file = stages.services.store, checked(path), new_id("file")
     stages.read(lambda call: replaced(call, volume, name, replacing))
     summed = HashingReader(body, stages.settings.warehouse.max_file_bytes)
@@ -181,7 +185,7 @@ def put(
     try:
         old, shown = stages.write(lambda call: (place(call, new, replacing), _shown(call, file)))
     except Problem:
-        # Nothing was committed. After any other error that is not known, and the bytes are left to the sweeper.
+        # Nothing was committed. After any other error that is uncertain, so the bytes are left to the sweeper.
         discard(store, volume, file)
         raise
     discard(store, volume, old)
@@ -193,7 +197,7 @@ def _shown(call: Call, file: str) -> FileOut:
 
 
 def remove(stages: Stages, volume: str, path: str) -> Any:
-    """Delete a file: its row, then its bytes. The row that there was."""
+    """Delete a file's row, then its bytes; returns the deleted row."""
     name = checked(path)
 
     def work(call: Call) -> Any:

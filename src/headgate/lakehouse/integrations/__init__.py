@@ -1,1 +1,1 @@
-"""Integrations: named standing consumers, such as BI tools and agents, each with a narrowed token of its own."""
+"""Integrations: named permanent consumers, such as BI tools and agents, each with its own narrowed token."""

@@ -1,4 +1,6 @@
-"""Integrations over HTTP. Admins make, change and delete them; whoever may read all their tables sees them."""
+"""Integration endpoints. Admins create, change and delete integrations; members who may read all their tables
+see them.
+"""
 
 from typing import Annotated
 
@@ -32,27 +34,27 @@ Sort = Annotated[ResourceSort, Query(description="The sort order; a leading minu
 def list_integrations(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> IntegrationPage:
-    """Integrations by page, each with when it was last used."""
+    """List integrations, each with the time of its last use."""
     resources, following = presentation.listed(call, service.KIND, sort, prefix, limit, cursor)
     return IntegrationPage(items=service.items(call, resources), next_cursor=following)
 
 
 @router.governed("POST", "", OwnCredentials("makes integrations, as an admin"), Audit.changes)
 def create_integration(call: Call, body: IntegrationIn) -> IntegrationMade:
-    """Make an integration. Its token, shown once, reads the tables that it lists and nothing else, as its maker may."""
+    """Create an integration. Its token, shown once, reads only the listed tables, with its creator's rights."""
     identifier, secret = service.make(call, body)
     return IntegrationMade(**service.shown(call, identifier).model_dump(), secret=secret)
 
 
 @router.governed("GET", "/{integration_id}", MemberOn("see", "integration_id"), Audit.reads)
 def get_integration(call: Call, integration_id: IntegrationId) -> IntegrationOut:
-    """An integration: what it may read, and how often it did in the last thirty days."""
+    """Get an integration: the tables it may read, and its reads in the last thirty days."""
     return service.shown(call, integration_id)
 
 
 @router.governed("PATCH", "/{integration_id}", MemberOn("edit", "integration_id"), Audit.changes)
 def change_integration(call: Call, integration_id: IntegrationId, body: IntegrationChange) -> IntegrationOut:
-    """Change its name, its description, or what it may read; its token follows at once."""
+    """Change the name, the description, or the readable tables; its token changes immediately."""
     if body.tables is not None:
         OwnCredentials("changes what a token reads").check(call, {})
     service.change(call, integration_id, body)
@@ -61,7 +63,7 @@ def change_integration(call: Call, integration_id: IntegrationId, body: Integrat
 
 @router.governed("POST", "/{integration_id}/token", MemberOn("edit", "integration_id"), Audit.changes)
 def renew_integration_token(call: Call, integration_id: IntegrationId, body: TokenIn) -> IntegrationMade:
-    """Give it another token, shown once, which reads as the caller may. The one before ends at once."""
+    """Renew the token, shown once; it reads with the caller's rights. The previous token is revoked immediately."""
     OwnCredentials("renews tokens").check(call, {})
     secret = service.renew(call, integration_id, body.expires)
     return IntegrationMade(**service.shown(call, integration_id).model_dump(), secret=secret)
@@ -69,6 +71,6 @@ def renew_integration_token(call: Call, integration_id: IntegrationId, body: Tok
 
 @router.governed("DELETE", "/{integration_id}", MemberOn("delete", "integration_id"), Audit.changes)
 def delete_integration(call: Call, integration_id: IntegrationId) -> IntegrationDeleted:
-    """Delete an integration; its token ends at once."""
+    """Delete an integration and revoke its token."""
     OwnCredentials("ends a token").check(call, {})
     return IntegrationDeleted(id=integration_id, name=service.remove(call, integration_id))

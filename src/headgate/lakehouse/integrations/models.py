@@ -11,7 +11,9 @@ integration_table = Table(
     Column("description", Text),
     Column("token_id", Id),
 )
-"""A consumer's standing connection, such as a BI tool, and the token that it has now: read-only, for what it lists."""
+"""The permanent connection of a consumer, such as a BI tool, with its current token: read-only, for the listed
+tables.
+"""
 
 integration_token_table = Table(
     "integration_tokens",
@@ -20,4 +22,4 @@ integration_token_table = Table(
     Column("integration_id", Id, ForeignKey("integrations.id", ondelete="CASCADE"), nullable=False),
     Index("ix_integration_tokens_integration_id", "integration_id"),
 )
-"""The tokens that an integration has or had: what was read by each was read by it."""
+"""Current and former tokens of an integration; reads by any of them count as its reads."""

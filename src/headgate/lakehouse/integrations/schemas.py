@@ -1,4 +1,4 @@
-"""Integrations, as the API takes and shows them."""
+"""API schemas of integrations."""
 
 from datetime import datetime
 from typing import Annotated
@@ -13,7 +13,7 @@ Tables = Annotated[list[TableRef], Field(min_length=1, max_length=200, descripti
 
 
 class IntegrationIn(Input):
-    """An integration to make."""
+    """An integration to create."""
 
     name: NameText
     description: Annotated[str, Field(max_length=10_000)] = ""
@@ -22,7 +22,7 @@ class IntegrationIn(Input):
 
 
 class IntegrationChange(Input):
-    """What to change of an integration; what is left out stays."""
+    """Changes to an integration; omitted fields stay unchanged."""
 
     name: NameText | None = None
     description: Annotated[str, Field(max_length=10_000)] | None = None
@@ -30,13 +30,13 @@ class IntegrationChange(Input):
 
 
 class TokenIn(Input):
-    """A new token for an integration; the one before ends at once."""
+    """A new token for an integration; the previous one is revoked immediately."""
 
     expires: Annotated[datetime | None, Field(description="When it expires; null for never")] = None
 
 
 class IntegrationItem(BaseModel):
-    """An integration on a list."""
+    """An integration in a list."""
 
     id: str = Field(examples=["int_01k6x3v9c2m4n8p0q7rs"])
     name: str
@@ -47,14 +47,14 @@ class IntegrationItem(BaseModel):
 
 
 class IntegrationPage(BaseModel):
-    """Integrations that one may see."""
+    """A page of integrations visible to the caller."""
 
     items: list[IntegrationItem]
     next_cursor: str | None
 
 
 class TableUseOut(BaseModel):
-    """How often a table was read by it in the last thirty days."""
+    """The number of reads of a table by the integration in the last thirty days."""
 
     table: str
     reads: int
@@ -62,7 +62,7 @@ class TableUseOut(BaseModel):
 
 
 class IntegrationOut(IntegrationItem):
-    """An integration: the tables that it may read, its token, and how it is used."""
+    """An integration: its readable tables, its token and its usage."""
 
     description: str
     tables: list[str]
@@ -79,7 +79,7 @@ class IntegrationMade(IntegrationOut):
 
 
 class IntegrationDeleted(BaseModel):
-    """An integration that is no more; its token has ended."""
+    """A deleted integration; its token is revoked."""
 
     id: str
     name: str

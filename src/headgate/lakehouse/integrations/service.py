@@ -1,4 +1,4 @@
-"""Makes integrations, gives them tokens, and tells how they are used."""
+"""Creates integrations, issues their tokens and reports their usage."""
 
 from datetime import datetime, timedelta
 
@@ -39,7 +39,9 @@ _own = integration_token_table.c
 
 
 def make(call: Call, body: IntegrationIn) -> tuple[str, str]:
-    """Make an integration with a token that reads its tables as its maker may; its id, and the token's secret."""
+    """Create an integration with a token that has its creator's rights on its tables; returns its id and the token's
+    secret.
+    """
     require_new(call, "add", KIND, {"reads": tuple(body.tables)})
     results = _tables(call, body.tables)
     with writer.new_resource(call.connection, KIND, body.name, call.now, call.caller.member) as identifier:
@@ -51,7 +53,7 @@ def make(call: Call, body: IntegrationIn) -> tuple[str, str]:
 
 
 def _tables(call: Call, names: list[str]) -> list[tuple[str, str, str]]:
-    """Each table by name, its id and its layer's, of those that the caller may see."""
+    """The (name, id, layer id) of each table; only tables that the caller may see."""
     result = []
     for name in dict.fromkeys(names):
         item, layer = call.lookup.table(name)
@@ -71,7 +73,7 @@ def _list(call: Call, identifier: str, result: list[tuple[str, str, str]]) -> No
 
 
 def _token(call: Call, identifier: str, name: str, tables: list[str], expires: datetime | None) -> str:
-    """Give it a token, read-only and for these tables alone; the one before ends."""
+    """Issue a read-only token for these tables and revoke the previous one."""
     if expires is not None and (expires.tzinfo is None or expires <= call.now):
         raise Invalid("body.expires: give a time in the future with a time zone, as 2027-01-31T00:00:00Z")
     before = _row(call, identifier)["token_id"]
@@ -101,7 +103,7 @@ def _end(call: Call, token: str | None) -> None:
 
 
 def renew(call: Call, identifier: str, expires: datetime | None) -> str:
-    """Give it another token; it reads as whoever does this may."""
+    """Issue another token, with the caller's rights."""
     tables = [row["item_id"] for row in _listed(call, identifier) if row["item_id"]]
     secret = _token(call, identifier, presentation.one(call, identifier).name, tables, expires)
     _tell(call, RENEWED, "edit", identifier)
@@ -109,7 +111,7 @@ def renew(call: Call, identifier: str, expires: datetime | None) -> str:
 
 
 def change(call: Call, identifier: str, body: IntegrationChange) -> None:
-    """Change its name, its description, or what it may read: its token follows at once."""
+    """Change the name, the description, or the readable tables; the token changes immediately."""
     if body.tables is not None:
         results = _tables(call, body.tables)
         _list(call, identifier, results)
@@ -122,7 +124,7 @@ def change(call: Call, identifier: str, body: IntegrationChange) -> None:
 
 
 def remove(call: Call, identifier: str) -> str:
-    """Delete it, and end its token; its name."""
+    """Delete an integration and revoke its token; returns its name."""
     name = presentation.one(call, identifier).name
     _end(call, _row(call, identifier)["token_id"])
     writer.remove(call.connection, [identifier])
@@ -148,7 +150,7 @@ def _listed(call: Call, identifier: str) -> list[RowMapping]:
 
 
 def items(call: Call, page: list[Resource]) -> list[IntegrationItem]:
-    """Integrations of a list, in one query more whatever their number."""
+    """The integrations of a list, with one additional query."""
     joined = integration_token_table.join(token_table, _tokens.id == _own.token_id)
     query = select(_own.integration_id, func.max(_tokens.last_used_at)).select_from(joined)
     mine = _own.integration_id.in_([resource.id for resource in page])
@@ -168,7 +170,7 @@ def items(call: Call, page: list[Resource]) -> list[IntegrationItem]:
 
 
 def shown(call: Call, identifier: str) -> IntegrationOut:
-    """An integration, and how it was used lately."""
+    """An integration with its recent usage."""
     [item] = items(call, [presentation.one(call, identifier)])
     row = _row(call, identifier)
     lives = select(token_table).where(_tokens.id == row["token_id"], _tokens.revoked_at.is_(None))
@@ -187,7 +189,7 @@ def shown(call: Call, identifier: str) -> IntegrationOut:
 
 
 def _uses(call: Call, identifier: str, names: dict[str, str]) -> list[TableUseOut]:
-    """What the audit log tells of reads by its tokens, those before included."""
+    """Reads from the audit log by its current and former tokens."""
     mine = select(_own.token_id).where(_own.integration_id == identifier).scalar_subquery()
     query = (
         select(_events.resource_id, func.count(), func.max(_events.at))

@@ -1,4 +1,4 @@
-"""Changes to a table or volume by one request: its name, its layer, its texts."""
+"""Changes a table or volume by one request: its name, layer and texts."""
 
 from headgate.lakehouse.items import presentation, service
 from headgate.lakehouse.items.descriptions import ITSELF, Texts, describe
@@ -7,7 +7,7 @@ from headgate.platform.unit_of_work.call import Call
 
 
 def change_item(call: Call, item: str, patch: VolumePatch, fields: dict[int, Texts] | None = None) -> None:
-    """Make the changes that a request asks for, each with the right that it needs; all of them or none."""
+    """Apply the requested changes, each authorized by its own action; all or none."""
     if patch.name is not None or patch.layer is not None:
         layer = presentation.layer_asked(call, patch.layer) if patch.layer is not None else None
         name = patch.name or service.full_name(call.connection, item).rpartition(".")[2]

@@ -10,14 +10,14 @@ from headgate.platform.authorization import writer
 from headgate.platform.unit_of_work.call import Call
 
 ITSELF = 0
-"""The field id under which the texts of the resource itself stand; Iceberg counts from one."""
+"""The field id for the texts of the resource itself; Iceberg's field ids start at one."""
 _texts = lake_text_table.c
 
 Texts = dict[str, str | None]
 
 
 def describe(call: Call, resource: str, changes: dict[int, Texts]) -> None:
-    """Change the title or description of a resource (0) and of its fields, by field id; it needs *describe*."""
+    """Change the title or description of a resource (0) and of its fields, by field id; requires *describe*."""
     kind = kind_of(resource) or ""
     decision = call.require("describe", kind, resource)
     before = {field: _change(call, resource, field, texts) for field, texts in changes.items()}
@@ -33,7 +33,7 @@ def describe(call: Call, resource: str, changes: dict[int, Texts]) -> None:
 
 
 def _change(call: Call, resource: str, field: int, texts: Texts) -> Texts:
-    """Write the texts of one field; what they were. A field without any has no row."""
+    """Write the texts of one field; returns the previous ones. A field without texts has no row."""
     result = _stored(call.connection, resource, field)
     before = {name: result[name] if result else None for name in ("title", "description")}
     row: dict[str, Any] = {**before, **texts}

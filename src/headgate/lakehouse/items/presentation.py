@@ -1,4 +1,4 @@
-"""Layers, tables and volumes as a caller sees them: lists, one by its id, and a layer by its name."""
+"""Layers, tables and volumes as shown to a caller."""
 
 from headgate.kit.errors import Invalid, NotFound
 from headgate.kit.ids import kind_of
@@ -12,14 +12,14 @@ from headgate.platform.unit_of_work.call import Call
 
 
 def one(call: Call, identifier: str) -> LakeResource:
-    """A layer, table or volume with what the caller can do with it; the guard has let them see it."""
+    """A layer, table or volume with the caller's actions; the guard has checked *see*."""
     return repository.shown(call.connection, [presentation.one(call, identifier)])[0]
 
 
 def listed(
     call: Call, kind: str, sort: ResourceSort, prefix: str, limit: int, cursor: str | None, layer: str | None = None
 ) -> LakePage:
-    """A page of those of a kind that the caller may see; of tables and volumes, of one layer if it is given."""
+    """A page of the resources of a kind that the caller may see; tables and volumes can be limited to one layer."""
     if not is_text(prefix):
         raise Invalid("prefix: a name cannot contain control characters")
     if layer is not None:
@@ -29,7 +29,7 @@ def listed(
 
 
 def layer_asked(call: Call, text: str) -> str:
-    """The id of a layer that a caller names by its name or id and may see; NotFound otherwise."""
+    """The id of a layer by name or id, if the caller may see it; otherwise NotFound."""
     result = text if kind_of(text) == "layer" else service.find_layer(call.connection, text)
     try:
         call.require("see", "layer", result)
@@ -39,7 +39,7 @@ def layer_asked(call: Call, text: str) -> str:
 
 
 def grants(call: Call, identifier: str, limit: int, cursor: str | None) -> GrantPage:
-    """A page of the grants on a resource and on its layer; the guard has asked for see_access."""
+    """A page of the grants on a resource and on its layer; the guard has checked *see_access*."""
     purpose = f"grants on {identifier}"
     after = begins_after(cursor, purpose)
     items, following = repository.grants_page(call.connection, identifier, call.now, limit, after, purpose)

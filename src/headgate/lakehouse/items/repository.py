@@ -1,4 +1,4 @@
-"""Layers, tables and volumes in the database: their texts, grants, and what reads and writes them."""
+"""Database access to layers, tables and volumes: texts, grants and dependents."""
 
 import re
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def texts(connection: Connection, resource: str) -> Texts:
 
 
 def shown(connection: Connection, result: Sequence[Resource]) -> list[LakeResource]:
-    """Layers, tables or volumes with their texts and layers: two statements for any number of them."""
+    """Layers, tables or volumes with their texts and layers, in two statements regardless of their number."""
     ids = [resource.id for resource in result]
     own = select(_texts.resource_id, _texts.title, _texts.description)
     own = own.where(_texts.resource_id.in_(ids), _texts.field_id == 0)
@@ -63,7 +63,7 @@ def _shown(resource: Resource, title: str | None, description: str | None, layer
 
 
 def named(connection: Connection, member: str | None) -> Named | None:
-    """A member by id; None for one who was removed."""
+    """A member by id; None if removed."""
     query = select(_members.id, _members.name).where(_members.id == member, _members.removed_at.is_(None))
     row = connection.execute(query).one_or_none()
     return Named(id=row.id, name=row.name) if row else None
@@ -123,23 +123,23 @@ def _grant(row: Any, now: datetime) -> GrantOut:
 
 
 def named_as(identifier: str | None, name: str | None) -> Named | None:
-    """A member or group of this name; None if there is none."""
+    """A member or group with this name, or None."""
     return Named(id=identifier, name=name) if identifier and name is not None else None
 
 
 def number_of(text: str) -> int:
-    """A number in a cursor; Invalid for a cursor that somebody made up."""
+    """The number in a cursor; Invalid for a forged cursor."""
     if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > MAX_NUMBER:
         raise Invalid("cursor: invalid cursor; omit it to start from the first page")
     return int(text)
 
 
 def id_text(snapshot: int | None) -> str | None:
-    """A snapshot's id as the API tells it: as text, since JavaScript rounds numbers of that size."""
+    """A snapshot id as text, because JavaScript rounds such large numbers."""
     return None if snapshot is None else str(snapshot)
 
 
-# What reads and writes a table
+# Dependents of a table
 
 _DEPENDING = ("pipeline", "task", "data_mart", "integration")
 
@@ -166,7 +166,9 @@ def dependents_page(
     after: Cursor | None,
     purpose: str,
 ) -> tuple[list[DependentOut], str | None]:
-    """A page of what reads or writes a table, by name, as far as a member may see it by a token of these limits."""
+    """A page of the dependents of a table, by name, limited to those that a member may see with a token of these
+    limits.
+    """
     parameters = {"member": member, "item": item, "now": bound(connection, now), "limit": limit + 1}
     if after is not None:
         parameters |= {"value": after.value, "place": after.id}

@@ -1,4 +1,4 @@
-"""Layers, tables and volumes, as the API takes and shows them."""
+"""API schemas of layers, tables and volumes."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -44,7 +44,7 @@ Description = Annotated[
 
 
 class LakeResource(BaseModel):
-    """A layer, table or volume, with what the caller can do with it."""
+    """A layer, table or volume, with the caller's actions on it."""
 
     id: str = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rs"])
     kind: str = Field(examples=["table"])
@@ -67,7 +67,7 @@ class LakePage(BaseModel):
 
 
 class NewLayer(Input):
-    """A layer to make."""
+    """A layer to create."""
 
     name: SqlName
     title: Title = None
@@ -75,7 +75,7 @@ class NewLayer(Input):
 
 
 class NewVolume(NewLayer):
-    """A volume to make."""
+    """A volume to create."""
 
     layer: str = Field(max_length=200, examples=["raw"], description="The layer, by name or id")
 
@@ -88,12 +88,12 @@ class _Patch(Input):
         return self
 
     def texts(self) -> dict[str, str | None]:
-        """The texts that are given, null for one that is to be taken away."""
+        """The given texts; null removes a text."""
         return {name: getattr(self, name) for name in ("title", "description") if name in self.model_fields_set}
 
 
 class LayerPatch(_Patch):
-    """What to change about a layer; what is left out stays."""
+    """Changes to a layer; omitted fields stay unchanged."""
 
     name: SqlName | None = None
     title: Title = None
@@ -101,13 +101,13 @@ class LayerPatch(_Patch):
 
 
 class VolumePatch(LayerPatch):
-    """What to change about a volume; what is left out stays."""
+    """Changes to a volume; omitted fields stay unchanged."""
 
     layer: str | None = Field(None, max_length=200, examples=["trusted"], description="The new layer, by name or id")
 
 
 class FieldPatch(_Patch):
-    """What to change about a field of a table, named by its path or its id."""
+    """Changes to a field of a table, identified by path or id."""
 
     name: str | None = Field(None, max_length=1000, examples=["address.city"])
     id: int | None = Field(None, examples=[3], description="The Iceberg field id, which is stable across renames")
@@ -124,13 +124,13 @@ class FieldPatch(_Patch):
 
 
 class TablePatch(VolumePatch):
-    """What to change about a table; what is left out stays."""
+    """Changes to a table; omitted fields stay unchanged."""
 
     fields: list[FieldPatch] = Field([], max_length=MAX_FIELDS, description="Titles and descriptions of its fields")
 
 
 class LakeDeleted(BaseModel):
-    """A layer, table or volume that was deleted, and how long it can be restored."""
+    """A deleted layer, table or volume, and how long it can be restored."""
 
     id: str = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rs"])
     kind: str = Field(examples=["table"])
@@ -141,14 +141,14 @@ class LakeDeleted(BaseModel):
 
 
 class DeletedPage(BaseModel):
-    """A page of what was deleted, the newest first."""
+    """A page of deleted items, newest first."""
 
     items: list[LakeDeleted]
     next_cursor: str | None = Field(description=NEXT)
 
 
 class Restore(Input):
-    """How to restore it."""
+    """Options of a restore."""
 
     name: SqlName | None = Field(None, description="A new name, if the old one is in use")
 
@@ -176,7 +176,7 @@ class GrantPage(BaseModel):
 
 
 class ColumnOut(BaseModel):
-    """A column of a table, or a field inside of one."""
+    """A column of a table, or a nested field."""
 
     id: int = Field(description="The Iceberg field id")
     name: str = Field(examples=["city"])
@@ -192,7 +192,7 @@ class ColumnOut(BaseModel):
 
 
 class PartitionOut(BaseModel):
-    """A part of how a table is partitioned."""
+    """A partition field of a table."""
 
     name: str = Field(examples=["ordered_at_day"])
     column: str | None = Field(examples=["ordered_at"])
@@ -200,7 +200,7 @@ class PartitionOut(BaseModel):
 
 
 class SortOut(BaseModel):
-    """A part of the order in which a table is written."""
+    """A sort field of a table."""
 
     column: str | None = Field(examples=["ordered_at"])
     transform: str = Field(examples=["identity"])
@@ -209,7 +209,7 @@ class SortOut(BaseModel):
 
 
 class SnapshotOut(BaseModel):
-    """A state that a table had."""
+    """A snapshot of a table."""
 
     id: str = Field(examples=["3051729675574597004"])
     parent: str | None
@@ -224,14 +224,14 @@ class SnapshotOut(BaseModel):
 
 
 class SnapshotPage(BaseModel):
-    """A page of a table's snapshots, the newest first."""
+    """A page of a table's snapshots, newest first."""
 
     items: list[SnapshotOut]
     next_cursor: str | None = Field(description=NEXT)
 
 
 class ViewOut(BaseModel):
-    """What makes a table a view."""
+    """The view-specific fields of a table."""
 
     sql: str | None = Field(description="Its SQL; null if you may not read everything that it reads")
     saved_at: datetime
@@ -239,7 +239,7 @@ class ViewOut(BaseModel):
 
 
 class TableOut(LakeResource):
-    """A table, with what is known about its data. What is null is not known before the first commit."""
+    """A table, with the facts about its data. Fields that are unknown before the first commit are null."""
 
     format_version: int | None = Field(examples=[2])
     columns: list[ColumnOut]
@@ -270,14 +270,14 @@ class CommitOut(BaseModel):
 
 
 class CommitPage(BaseModel):
-    """A page of a table's commits, the newest first."""
+    """A page of a table's commits, newest first."""
 
     items: list[CommitOut]
     next_cursor: str | None = Field(description=NEXT)
 
 
 class DependentOut(BaseModel):
-    """A pipeline, data mart or integration that reads or writes a table, and that the caller may see."""
+    """A pipeline, data mart or integration that reads or writes a table, if the caller may see it."""
 
     id: str = Field(examples=["pip_01k6x3v9c2m4n8p0q7rs"])
     kind: str = Field(examples=["pipeline"])
@@ -287,7 +287,7 @@ class DependentOut(BaseModel):
 
 
 class DependentPage(BaseModel):
-    """A page of what reads and writes a table."""
+    """A page of the dependents of a table."""
 
     items: list[DependentOut]
     next_cursor: str | None = Field(description=NEXT)
@@ -301,7 +301,7 @@ class PreviewColumn(BaseModel):
 
 
 class Preview(BaseModel):
-    """Some rows of a table, as it was at one snapshot."""
+    """Some rows of a table at one snapshot."""
 
     snapshot: str | None = Field(examples=["3051729675574597004"], description="Null for a table without snapshots")
     columns: list[PreviewColumn]
@@ -311,7 +311,7 @@ class Preview(BaseModel):
 
 
 class SqlTable(BaseModel):
-    """A table as an editor of SQL completes it."""
+    """A table for SQL completion."""
 
     name: str = Field(examples=["raw.orders"])
     title: str | None = Field(examples=["Orders"])
@@ -319,7 +319,7 @@ class SqlTable(BaseModel):
 
 
 class SqlNames(BaseModel):
-    """Names that an editor of SQL completes."""
+    """Names for SQL completion."""
 
     layers: list[str] = Field(examples=[["raw", "trusted"]], description="On the first page only")
     tables: list[SqlTable]

@@ -1,6 +1,6 @@
-"""Makes and renames layers, tables and volumes, each in the transaction of its call.
+"""Creates and renames layers, tables and volumes in the transaction of the call.
 
-An id never changes and is never used again: grants, texts and what names a table hold on to it, whatever it is called.
+An id never changes and is never reused. Grants, texts and references use the id and survive renames.
 """
 
 from collections.abc import Iterator
@@ -29,11 +29,11 @@ KINDS = ("layer", *ITEMS)
 _items, _resources = lake_item_table.c, resource_table.c
 
 
-# Finding
+# Lookup
 
 
 def find(connection: Connection, layer_name: str, item_name: str, kind: str) -> str | None:
-    """The id of a table or volume by its SQL names, without case; None if there is none."""
+    """The id of a table or volume by its SQL names, case-insensitive, or None."""
     if not (layer_name.isascii() and item_name.isascii()):
         return None
     rows = fetch(
@@ -47,7 +47,7 @@ def find(connection: Connection, layer_name: str, item_name: str, kind: str) -> 
 
 
 def find_layer(connection: Connection, name: str) -> str | None:
-    """The id of a layer by its SQL name, without case; None if there is none."""
+    """The id of a layer by its SQL name, case-insensitive, or None."""
     if not name.isascii():
         return None
     text = "SELECT id FROM resources WHERE namespace = 'layer' AND scope_id = '' AND name_key = :name"
@@ -56,16 +56,16 @@ def find_layer(connection: Connection, name: str) -> str | None:
 
 
 def full_name(connection: Connection, identifier: str) -> str:
-    """The name of a layer, or of a table or volume with its layer's."""
+    """The qualified name of a layer, table or volume."""
     row = connection.execute(select(resource_table).where(_resources.id == identifier)).mappings().one()
     return f"{full_name(connection, row['scope_id'])}.{row['name']}" if row["scope_id"] else str(row["name"])
 
 
-# Making
+# Creation
 
 
 def create_layer(call: Call, name: str) -> str:
-    """Make a layer; its id."""
+    """Create a layer and return its id."""
     decision = call.require("create_layer", "organization", "organization")
     layer = insert_layer(call.connection, checked_name(name), call.now, call.caller.member)
     after = {"change": "create_layer", "name": checked_name(name)}
@@ -74,14 +74,14 @@ def create_layer(call: Call, name: str) -> str:
 
 
 def insert_layer(connection: Connection, name: str, now: Any, creator: str | None) -> str:
-    """Write a layer, for whoever has decided that it may be made; Conflict if its name is taken."""
+    """Insert a layer; the caller has authorized it. Raises Conflict if the name is taken."""
     with uniquely("layer", name), writer.new_resource(connection, "layer", name, now, creator, scope="") as layer:
         connection.execute(insert(layer_table).values(id=layer))
     return layer
 
 
 def create_item(call: Call, kind: str, layer_id: str, name: str, *, item_id: str | None = None) -> str:
-    """Make a table or volume in a layer, under an id that was promised before if one is given; its id."""
+    """Create a table or volume in a layer, with a previously assigned id if given; returns its id."""
     decision = decide_create(call, kind, layer_id)
     if not decision:
         refuse_create(call, kind, layer_id)
@@ -113,7 +113,7 @@ def decide_create(call: Call, kind: str, layer_id: str) -> Decision:
 
 
 def refuse_create(call: Call, kind: str, layer_id: str) -> NoReturn:
-    """Refuse to make one there: 403 with the reasons to whoever may see the layer, 404 to everyone else."""
+    """Refuse a creation: 403 with the reasons to callers who may see the layer, otherwise 404."""
     call.note_denial("create", kind, layer_id)
     call.refuse("edit", "layer", layer_id)
 
@@ -122,10 +122,10 @@ def refuse_create(call: Call, kind: str, layer_id: str) -> NoReturn:
 
 
 def rename_item(call: Call, item_id: str, *, name: str, layer_id: str | None = None) -> None:
-    """Give a layer, table or volume another name, or a table or volume another layer; its id and grants stay.
+    """Rename a layer, table or volume, or move a table or volume to another layer; its id and grants remain.
 
-    It needs Manager on it, and what making one there needs: Editor on the target layer; for a layer, create_layer.
-    Otherwise a name that is taken would tell of what its maker may not see.
+    It requires Manager on the item and the right to create it at the target: Editor on the target layer, or
+    create_layer for a layer. Otherwise the error for a taken name would reveal hidden items.
     """
     kind = kind_of_item(call, item_id)
     decision = call.require("delete", kind, item_id)
@@ -154,9 +154,9 @@ def rename_item(call: Call, item_id: str, *, name: str, layer_id: str | None = N
 
 
 def _move(connection: Connection, item: str, source: str, target: str) -> set[str]:
-    """Put an item into another layer, for all that names it too; what that makes stale in the audience index."""
+    """Move an item to another layer, with everything that references it; returns the stale audience index entries."""
     if source == target:
-        # A table is listed under its layer's name, too.
+        # A table is also listed under its layer's name.
         inside = select(_items.id).where(_items.layer_id == item)
         return {item, *connection.execute(inside).scalars()}
     connection.execute(update(lake_item_table).where(_items.id == item).values(layer_id=target))
@@ -172,7 +172,7 @@ def _targets(call: Call) -> Targets:
 
 
 def kind_of_item(call: Call, identifier: str) -> str:
-    """The kind of a layer, table or volume; what is none of them does not exist here."""
+    """The kind of a layer, table or volume; NotFound for other ids."""
     kind = kind_of(identifier)
     if kind not in KINDS:
         call.note_denial("see", kind or "", identifier)
@@ -193,7 +193,9 @@ def checked_name(name: str) -> str:
 
 @contextmanager
 def uniquely(kind: str, name: str, then: str = "") -> Iterator[None]:
-    """Write a name inside of this; Conflict if another has it. Tables and volumes of a layer share names."""
+    """Context manager around writing a name; raises Conflict if it is taken. Tables and volumes of a layer share one
+    namespace.
+    """
     try:
         yield
     except IntegrityError:

@@ -1,4 +1,4 @@
-"""The layers of a new installation. Nobody made them, and every admin may do with them what they like."""
+"""The layers of a new installation. They have no creator; every admin may change them."""
 
 from datetime import datetime
 
@@ -17,7 +17,7 @@ LAYERS = {
 
 
 def make_layers(connection: Connection, now: datetime) -> bool:
-    """Make the default layers, if nobody has used this installation yet; whether it did."""
+    """Create the default layers if this installation is unused; returns whether it did."""
     used = union_all(*(select(table.c.id).limit(1).subquery().select() for table in _USED))
     if connection.execute(used).first() is not None:
         return False

@@ -1,4 +1,4 @@
-"""Layers over HTTP."""
+"""Layer endpoints."""
 
 from typing import Annotated
 
@@ -27,13 +27,13 @@ Sort = Annotated[ResourceSort, Query(description="The sort order; a leading minu
 def list_layers(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> LakePage:
-    """Layers by page: those with a grant on them, and those with a grant on something in them."""
+    """List layers: those with a grant on them, and those with a grant on an item in them."""
     return presentation.listed(call, "layer", sort, prefix, limit, cursor)
 
 
 @router.governed("POST", "", OnOrganization("create_layer"), Audit.changes, errors=[Conflict])
 def create_layer(call: Call, body: NewLayer) -> LakeResource:
-    """Make a layer. Admins see it; everyone else needs a grant."""
+    """Create a layer. Admins see it; other members need a grant."""
     layer = service.create_layer(call, body.name)
     if body.title or body.description:
         describe(call, layer, {ITSELF: {"title": body.title, "description": body.description}})
@@ -42,16 +42,17 @@ def create_layer(call: Call, body: NewLayer) -> LakeResource:
 
 @router.governed("GET", "/{layer_id}", MemberOn("see", "layer_id"), Audit.reads)
 def get_layer(call: Call, layer_id: LayerId) -> LakeResource:
-    """One layer, with what the caller can do with it."""
+    """Get a layer with the caller's actions on it."""
     call.note_read("see", "layer", layer_id)
     return presentation.one(call, layer_id)
 
 
 @router.governed("PATCH", "/{layer_id}", MemberOn("see", "layer_id"), Audit.changes, errors=[Conflict])
 def change_layer(call: Call, layer_id: LayerId, body: LayerPatch) -> LakeResource:
-    """Change the title or description, which needs *describe*; or the name, which needs *delete* and create_layer.
+    """Change the title or description, which requires *describe*, or the name, which requires *delete* and
+    create_layer.
 
-    Grants stay, since they hold on to the id.
+    Grants remain, because they refer to the id.
     """
     if body.name is not None:
         service.rename_item(call, layer_id, name=body.name)
@@ -69,5 +70,5 @@ def delete_layer(call: Call, layer_id: LayerId) -> LakeDeleted:
 
 @router.governed("GET", "/{layer_id}/grants", MemberOn("see_access", "layer_id"), Audit.reads)
 def list_layer_grants(call: Call, layer_id: LayerId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GrantPage:
-    """Who was granted what on a layer, until when, and by whom. Grants are made by a change of access."""
+    """List the grants on a layer: who, which level, until when, and by whom. Grants are made by access changes."""
     return presentation.grants(call, layer_id, limit, cursor)

@@ -1,1 +1,1 @@
-"""Maintenance of tables by schedule: expire snapshots, remove orphans, compact small files."""
+"""Scheduled maintenance of tables: expire snapshots, remove orphan files, compact small files."""

@@ -1,4 +1,4 @@
-"""Which tables are worth rewriting: those with many small files in one partition."""
+"""Selects tables to compact: those with many small files in one partition."""
 
 from collections import Counter
 from typing import Any
@@ -9,21 +9,22 @@ from headgate.settings.maintenance import TARGET, MaintenanceSettings
 
 HASHED = "write.object-storage.enabled"
 SMALL = 0.75
-"""Of the wanted size; Iceberg's own rule."""
+"""Fraction of the target size below which a file is small; Iceberg's default."""
 _DATA, _DELETED = 0, 2
 
 
 def target_bytes(properties: dict[str, str], settings: MaintenanceSettings) -> int:
-    """How large the files of a table are to be."""
+    """The target file size of a table."""
     text = properties.get(TARGET, "")
     own = int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
     return own or settings.compact_target_mib << 20
 
 
 def small_files(root: Root, table: Any, settings: MaintenanceSettings) -> int:
-    """How many files are small and have enough others beside them; 0 if the table is fine as it is.
+    """The number of small files worth compacting; 0 if the table needs no compaction.
 
-    Files of one partition lie in one folder, unless the table spreads them; then all of them count as one.
+    Files of a partition share a folder, unless the table uses object storage layout; then all of them count as one
+    partition.
     """
     current = table.current_snapshot()
     if current is None:

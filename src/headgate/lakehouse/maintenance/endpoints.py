@@ -1,4 +1,4 @@
-"""Maintenance over HTTP: ask for a pass, and follow it. Its schedule is in the settings."""
+"""Maintenance endpoints: start and follow a pass. The schedule is in the settings."""
 
 from typing import Annotated
 
@@ -20,8 +20,8 @@ After = Annotated[str | None, Query(pattern=_ID, description="The `next_cursor` 
 
 @router.governed("POST", "/passes", OnOrganization("manage_settings"), Audit.changes, errors=[Conflict])
 def start_maintenance(call: Call, body: PassIn) -> PassDetail:
-    """Have snapshots expired, orphaned files removed and small files rewritten, of all tables or of one, as the
-    settings say. The scheduler begins at once, unless another pass is under way.
+    """Start a pass that expires snapshots, removes orphan files and compacts small files of all tables or one, by the
+    settings. The scheduler starts it immediately, unless another pass is in progress.
     """
     return service.detail(call, service.ask(call, body))
 
@@ -30,7 +30,7 @@ def start_maintenance(call: Call, body: PassIn) -> PassDetail:
 def list_maintenance_passes(
     call: Call, limit: Annotated[int, Query(ge=1, le=100)] = 20, cursor: After = None
 ) -> PassPage:
-    """What maintenance did, the newest first."""
+    """List maintenance passes, newest first."""
     rows = repository.newest(call.connection, limit + 1, cursor)
     passes: list[PassOut] = [service.shown(call, row) for row in rows[:limit]]
     return PassPage(items=passes, next_cursor=passes[-1].id if len(rows) > limit else None)
@@ -38,5 +38,5 @@ def list_maintenance_passes(
 
 @router.governed("GET", "/passes/{pass_id}", OnOrganization("see_settings"), Audit.nothing)
 def get_maintenance_pass(call: Call, pass_id: PassId) -> PassDetail:
-    """How a pass stands; then what it did."""
+    """Get the status and the results of a pass."""
     return service.detail(call, pass_id)

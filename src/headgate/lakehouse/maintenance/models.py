@@ -1,4 +1,4 @@
-"""Passes of maintenance, and what each did to which table."""
+"""Maintenance passes and their results per table."""
 
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
 
@@ -25,8 +25,9 @@ maintenance_pass_table = Table(
     Index("uq_maintenance_passes_due_at", "due_at", unique=True),
     Index("ix_maintenance_passes_state", "state", "id"),
 )
-"""One pass over all tables, or one: by schedule if it was due at some time, else asked for. Tables are looked at in the
-order of their ids; `after_id` is the last one that was, from which a pass goes on whose process died."""
+"""A pass over all tables or one, scheduled or requested. Tables are processed in the order of their ids. `after_id` is
+the last processed one, from which the pass continues after a crash.
+"""
 
 maintenance_table_table = Table(
     "maintenance_tables",
@@ -42,8 +43,9 @@ maintenance_table_table = Table(
     Column("planned", Boolean, nullable=False),
     CheckConstraint("outcome IN ('done', 'skipped', 'failed')", name="outcome"),
 )
-"""What a pass did to a table: snapshots that it expired, files and bytes that it removed. A table to which nothing
-happened has no row. `planned` says that a dry run would have the table rewritten."""
+"""Results of a pass for a table: expired snapshots, removed files and bytes. A table without changes has no row.
+`planned` means that a dry run would compact the table.
+"""
 
 table_rewrite_table = Table(
     "table_rewrites",
@@ -59,4 +61,4 @@ table_rewrite_table = Table(
     Index("ix_table_rewrites_pass_id", "pass_id", "table_id"),
     Index("ix_table_rewrites_state", "state", "id"),
 )
-"""A job: a worker rewrites the small files of a table. `digest` is the sum of the token for it, while it runs."""
+"""A job: a worker compacts the small files of a table. `digest` is the hash of its token while it runs."""

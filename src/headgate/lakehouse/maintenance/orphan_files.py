@@ -1,8 +1,8 @@
-"""Files below a table's folders that nothing names: found by listing, and removed if they are old enough.
+"""Orphan files: files in a table's folders that no metadata references. They are removed if they are old enough.
 
-The listing comes before the look at what is named, and before each handful is removed the pointers are looked at once
-more: a commit in between keeps what it names. What is removed was listed below this very table's folders, so that
-whatever its metadata says, no other table loses a file.
+The files are listed before the references are read, and the pointers are checked again before each batch is removed, so
+files of a concurrent commit are kept. Only files listed in this table's folders are removed, so corrupt metadata cannot
+affect another table.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ AT_ONCE = 100
 
 
 class Orphans:
-    """The orphans of one table, of before some moment."""
+    """Orphan files of one table older than a given time."""
 
     def __init__(self, database: Database, store: Store, runs: RunCheckpoints, table_id: str, before: datetime) -> None:
         self._database, self._store, self._runs = database, store, runs
@@ -30,12 +30,12 @@ class Orphans:
         self._known: MetadataRoots | None = None
 
     def listed(self) -> list[StoredFile]:
-        """Every file of the table that is old enough."""
+        """All files of the table that are old enough."""
         folders = (table_root(self._table), metadata_root(self._table))
         return [file for folder in folders for file in self._store.files(folder) if file.modified < self._before]
 
     def of(self, files: list[StoredFile]) -> list[StoredFile]:
-        """Those of these files that nothing names now. NotValid or Damaged if that cannot be told."""
+        """The subset of files that are unreferenced now. Raises NotValid or Damaged if that cannot be determined."""
         if not files:
             return []
         self._look()
@@ -56,14 +56,14 @@ class Orphans:
         self._known = metadata_roots
 
     def _is_plain(self, path: str) -> bool:
-        """Whether a name that an engine chose leads nowhere else, by a link or by its spelling."""
+        """Whether a file name chosen by an engine does not lead elsewhere by a link or spelling."""
         try:
             return self._reachable.root.path(f"{self._store.url}/{path}", or_metadata=True) == path
         except OutsideRoot:
             return False
 
     def remove(self, files: list[StoredFile], is_stopping: Callable[[], bool] = lambda: False) -> list[StoredFile]:
-        """Remove those of these files that still nothing names; which they were."""
+        """Remove those of the files that are still unreferenced; returns the removed ones."""
         gone: list[StoredFile] = []
         for first in range(0, len(files), AT_ONCE):
             if is_stopping():

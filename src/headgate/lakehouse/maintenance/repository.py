@@ -1,4 +1,4 @@
-"""Passes and what they did, in the database."""
+"""Database access to passes and their results."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -30,7 +30,7 @@ def ask(
     member: str | None = None,
     due: datetime | None = None,
 ) -> str | None:
-    """Have a pass done; its id, or None if the one that was due then is there already."""
+    """Insert a pass; returns its id, or None if the pass for this due time exists already."""
     identifier = new_id(KIND)
     row = {
         "id": identifier,
@@ -52,19 +52,19 @@ def ask(
 
 
 def is_open(connection: Connection) -> bool:
-    """Whether there is anything to do."""
+    """Whether a pass is open."""
     return connection.execute(select(_passes.id).where(_passes.state.in_(OPEN)).limit(1)).first() is not None
 
 
 def first_open(connection: Connection) -> RowMapping | None:
-    """The pass that is under way, or the oldest that waits."""
+    """The pass in progress, or the oldest queued one."""
     here = _passes.state.in_(("running", "queued"))
     query = select(maintenance_pass_table).where(here).order_by(_passes.state.desc(), _passes.id).limit(1)
     return connection.execute(query).mappings().one_or_none()
 
 
 def compacting(connection: Connection) -> list[str]:
-    """Passes that wait for Spark alone."""
+    """Passes that wait only for compactions."""
     query = select(_passes.id).where(_passes.state == "compacting").order_by(_passes.id)
     return list(connection.execute(query).scalars())
 
@@ -76,7 +76,7 @@ def one(connection: Connection, pass_id: str) -> RowMapping | None:
 
 
 def newest(connection: Connection, limit: int, before: str | None = None) -> Sequence[RowMapping]:
-    """The newest passes, of all or of those before one."""
+    """The newest passes, optionally before a given one."""
     query = select(maintenance_pass_table).order_by(_passes.id.desc()).limit(limit)
     if before is not None:
         query = query.where(_passes.id < before)
@@ -84,18 +84,18 @@ def newest(connection: Connection, limit: int, before: str | None = None) -> Seq
 
 
 def change(connection: Connection, pass_id: str, **values: Any) -> None:
-    """Write down how a pass stands."""
+    """Update columns of a pass."""
     connection.execute(update(maintenance_pass_table).where(_passes.id == pass_id).values(values))
 
 
 def tables(connection: Connection, only: str | None, after: str | None) -> list[str]:
-    """The tables that a pass is about, from the one after this."""
+    """The tables of a pass after this id."""
     query = select(_items.id).where(_items.kind == "table", _items.id > (after or "")).order_by(_items.id)
     return list(connection.execute(query.where(_items.id == only) if only else query).scalars())
 
 
 def note(connection: Connection, row: RowMapping, table_id: str, result: MaintenanceResult, now: datetime) -> None:
-    """Write down what was done to a table, and that the pass is past it."""
+    """Store the results of a table and the progress of the pass."""
     change(connection, row["id"], after_id=table_id, looked_at=_passes.looked_at + 1)
     place = (_tables.pass_id == row["id"], _tables.table_id == table_id)
     connection.execute(delete(maintenance_table_table).where(*place))
@@ -119,7 +119,7 @@ def note(connection: Connection, row: RowMapping, table_id: str, result: Mainten
 
 
 def _queue_rewrite(connection: Connection, pass_id: str, table_id: str, now: datetime) -> None:
-    """Have a worker rewrite a table, unless an earlier pass has asked for that."""
+    """Queue a compaction of a table, unless one is queued already."""
     active = (_rewrites.table_id == table_id, _rewrites.state.in_(ACTIVE))
     if connection.execute(select(_rewrites.id).where(*active)).first() is None:
         row = {"id": new_id("table_rewrite"), "pass_id": pass_id, "table_id": table_id}
@@ -127,7 +127,7 @@ def _queue_rewrite(connection: Connection, pass_id: str, table_id: str, now: dat
 
 
 def outcomes(connection: Connection, pass_id: str, limit: int) -> Sequence[RowMapping]:
-    """What a pass did, with the names of what still has one."""
+    """The results of a pass, with the names of tables that still exist."""
     layers = resource_table.alias()
     joined = maintenance_table_table.outerjoin(resource_table, resource_table.c.id == _tables.table_id)
     joined = joined.outerjoin(layers, layers.c.id == resource_table.c.scope_id)
@@ -149,7 +149,7 @@ def outcomes(connection: Connection, pass_id: str, limit: int) -> Sequence[RowMa
 
 
 def summary(connection: Connection, pass_id: str) -> dict[str, int]:
-    """What a pass did, added up."""
+    """The totals of a pass."""
     of_tables = {
         "skipped": _count(_tables.outcome == "skipped"),
         "failed": _count(_tables.outcome == "failed"),
@@ -183,5 +183,5 @@ def _count(condition: Any) -> Any:
 
 
 def forget(connection: Connection, before: datetime) -> None:
-    """Forget passes that ended before then."""
+    """Delete passes that ended before `before`."""
     connection.execute(delete(maintenance_pass_table).where(_passes.ended_at < before))

@@ -1,4 +1,4 @@
-"""By which metadata the files of a table are kept: the table's own, that of runs, and that of a while ago."""
+"""The metadata that protects files of a table: its own, that of runs, and recent metadata."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,34 +16,36 @@ _statements = statement_table.c
 
 @dataclass(frozen=True, slots=True)
 class MetadataRoots:
-    """Metadata files of one table: those that pointers have now, with their sums, and those that it had since."""
+    """Metadata files of one table: current ones with checksums, and earlier ones since a given time."""
 
     pointed: frozenset[tuple[str, str]]
     past: tuple[str, ...]
 
 
 class RunCheckpoints(Protocol):
-    """What runs keep of tables between their steps. Runs belong to another room, so the scheduler passes this in."""
+    """Checkpoints that runs keep of tables. The scheduler passes the implementation in, because runs are in another
+    package.
+    """
 
     def oldest_start(self, connection: Connection) -> datetime | None:
-        """When the oldest run that has not ended was started."""
+        """The start time of the oldest active run."""
 
     def metadata_files(self, connection: Connection, table_id: str) -> set[tuple[str, str]]:
-        """The metadata files of a table, with their sums, from which a run goes on or can be resumed."""
+        """The metadata files of a table, with checksums, from which a run continues or can be resumed."""
 
     def forget_before(self, connection: Connection, moment: datetime) -> int:
-        """Drop the checkpoints of runs that ended before then; how many there were."""
+        """Drop the checkpoints of runs that ended before `moment`; returns their number."""
 
 
 def oldest_needed(connection: Connection, runs: RunCheckpoints, now: datetime, age: timedelta) -> datetime:
-    """What is younger than this is kept: so old, and older than every run and statement that has not ended."""
+    """The age limit of files to keep: `age`, extended to the start of every active run and statement."""
     statements = select(func.min(_statements.started_at)).where(_statements.state.in_(("running", "cancelling")))
     starts = (runs.oldest_start(connection), connection.execute(statements).scalar())
     return min([now - age, *(start for start in starts if start is not None)])
 
 
 def skip_reason(connection: Connection, table_id: str) -> str | None:
-    """Why a table is left alone in this pass; None if it is not."""
+    """Why a table is skipped in this pass, or None."""
     if is_held(connection, table_id):
         return "a run is writing it"
     if connection.execute(select(_staged.id).where(_staged.id == table_id)).first() is not None:
@@ -52,7 +54,9 @@ def skip_reason(connection: Connection, table_id: str) -> str | None:
 
 
 def roots(connection: Connection, runs: RunCheckpoints, table_id: str, since: datetime) -> MetadataRoots:
-    """What keeps files of a table now. What it had at any time since then counts too: someone may read it still."""
+    """The metadata that protects a table's files now. Metadata since `since` counts too, because readers may still use
+    it.
+    """
     published = select(_pointers.metadata_file, _pointers.metadata_sha256).where(_pointers.table_id == table_id)
     own = select(_own.metadata_file, _own.metadata_sha256).where(_own.table_id == table_id)
     pointed = {(file, sha256) for query in (published, own) for file, sha256 in connection.execute(query)}

@@ -1,6 +1,6 @@
-"""Table rewrites as jobs: a worker rewrites one table on Spark, with a token for that table alone.
+"""Compactions as jobs: a worker rewrites one table on Spark, with a token for that table only.
 
-A rewrite that fails is not retried: the next maintenance pass looks at the table anew.
+A failed compaction is not retried; the next maintenance pass checks the table again.
 """
 
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ from headgate.settings.settings import Settings
 
 LEASE = timedelta(minutes=2)
 LONGEST = timedelta(hours=12)
-"""How long a table waits for a worker at most."""
+"""Maximum time that a table waits for a worker."""
 NO_WORKER = "There is no worker to rewrite the table; the next pass tries again"
 LATE = "No worker rewrote the table in time; the next pass tries again"
 ENDED = "The maintenance pass ended before the table was rewritten"
@@ -32,7 +32,7 @@ _rows, _workers, _resources = table_rewrite_table.c, worker_table.c, resource_ta
 
 
 class TableRewrites(JobKind):
-    """Rewrites of tables with many small files."""
+    """Compactions of tables with many small files."""
 
     name = "table_rewrite"
     table = table_rewrite_table
@@ -87,7 +87,7 @@ TABLE_REWRITES = TableRewrites()
 
 
 def _outdated(connection: Connection, now: datetime, limit: int | None = None) -> list[tuple[str, str]]:
-    """Rewrites that have waited for too long, and why; soon if no worker is alive."""
+    """Compactions that have waited too long, with the reason; the limit is shorter if no worker is alive."""
     alive = select(_workers.id).where(_workers.seen_at > now - LEASE, _workers.seen_at < now + CLOCKS_APART).limit(1)
     is_alone = connection.execute(alive).first() is None
     waits, reason = (LEASE, NO_WORKER) if is_alone else (LONGEST, LATE)
@@ -104,7 +104,7 @@ def _name(connection: Connection, table_id: str) -> tuple[str, str] | None:
 
 
 def give_up(connection: Connection, now: datetime, pass_id: str) -> None:
-    """Give up the rewrites of a pass that ends."""
+    """Cancel the compactions of a pass that ends."""
     query = select(_rows.id).where(_rows.pass_id == pass_id, _rows.state.in_(ACTIVE))
     for job in connection.execute(query).scalars().all():
         queue.end(TABLE_REWRITES, connection, now, job, "failed", "PASS_ENDED", ENDED)

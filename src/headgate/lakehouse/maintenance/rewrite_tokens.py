@@ -1,4 +1,4 @@
-"""The token by which Spark rewrites one table for maintenance: it acts for no member, and lives while the work does."""
+"""The token with which Spark compacts one table. It acts for no member and is valid while the job runs."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ _rows, _items = table_rewrite_table.c, lake_item_table.c
 
 
 def identify_rewriting(connection: Connection, secret: str, now: datetime) -> tuple[Narrowing, WorkToken] | None:
-    """The one table that this secret is for; None for any other secret, and once the work is over or given up."""
+    """The table of this secret; None for other secrets, and once the job has ended."""
     if not is_well_formed(secret, Sort.work):
         return None
     mine = (_rows.digest == digest(secret), _rows.state == RUNNING, _rows.lease_until > now)

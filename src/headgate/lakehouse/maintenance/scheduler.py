@@ -1,7 +1,7 @@
-"""A pass over the tables, one after the other, in a thread of the scheduler; and when one is due.
+"""Runs passes over the tables in a thread of the scheduler, when they are due.
 
-One at a time: the scheduler holds a lease. Where its process died, the next one goes on after the last table that was
-noted; doing a table again changes nothing.
+The scheduler's lease ensures a single pass at a time. After a crash, the next scheduler continues after the last
+recorded table; processing a table is idempotent.
 """
 
 import threading
@@ -35,8 +35,8 @@ _log = get_logger("headgate.maintenance")
 def work(
     services: Services, runs: RunCheckpoints, now: datetime, is_stopping: Callable[[], bool] = lambda: False
 ) -> bool:
-    """End passes for which Spark has nothing left to do; then look at all tables for the pass that is under way, or
-    that has waited longest. Whether there was one.
+    """Finish passes whose compactions are done, then process the pass in progress or the oldest queued one; returns
+    whether there was one.
     """
     database = services.database
     with database.read() as connection:
@@ -72,7 +72,7 @@ def _begun(services: Services, runs: RunCheckpoints, row: RowMapping, now: datet
 def _look_at_all(
     services: Services, runs: RunCheckpoints, row: RowMapping, now: datetime, is_stopping: Callable[[], bool]
 ) -> bool:
-    """Look at every table; whether that came to its end."""
+    """Process every table; returns whether the pass was completed."""
     database = services.database
     with database.read() as connection:
         tables = repository.tables(connection, row["table_id"], row["after_id"])
@@ -97,7 +97,7 @@ def _look_at_all(
 
 
 def _settle(connection: Connection, pass_id: str, now: datetime) -> None:
-    """End a pass if no worker rewrites any of its tables any more, or is to."""
+    """Finish a pass when no compaction of its tables is running or queued."""
     if not repository.summary(connection, pass_id)["compactions_open"]:
         _end(connection, pass_id, now, "succeeded", None)
 
@@ -111,7 +111,7 @@ def _end(connection: Connection, pass_id: str, now: datetime, state: str, error:
 
 
 class Maintainer:
-    """Asks for a pass when one is due, and does what was asked for, in a thread of its own."""
+    """Queues due passes and runs open ones in a separate thread."""
 
     def __init__(self, services: Services, runs: RunCheckpoints) -> None:
         self._runs = runs
@@ -122,14 +122,14 @@ class Maintainer:
         self._thread: threading.Thread | None = None
 
     def rest(self) -> None:
-        """Begin no other table for now: another process has the lease."""
+        """Start no further table, because another process holds the lease."""
         self._resting.set()
 
     def _is_stopping(self) -> bool:
         return self._stopping.is_set() or self._resting.is_set()
 
     def nudge(self, now: datetime) -> None:
-        """Begin what is due or asked for, unless something is under way. A look costs one statement."""
+        """Start the due or requested pass, unless one is in progress. A check costs one statement."""
         self._resting.clear()
         if self._thread is not None and self._thread.is_alive():
             return
@@ -141,7 +141,7 @@ class Maintainer:
         self._thread.start()
 
     def _fire(self, now: datetime) -> None:
-        """Ask for the pass that is due. Another scheduler that asked for the same stands in the way of none."""
+        """Queue the due pass, if no other scheduler has."""
         due = self._due
         if due is None or now < due:
             return
@@ -150,7 +150,7 @@ class Maintainer:
             self._services.database.write(lambda connection: repository.ask(connection, now, due=due))
 
     def forget(self, now: datetime) -> None:
-        """Forget the record of passes of long ago."""
+        """Delete old passes."""
         before = now - timedelta(days=self._settings.history_days)
         self._services.database.write(lambda connection: repository.forget(connection, before))
 
@@ -158,14 +158,14 @@ class Maintainer:
         try:
             while not self._is_stopping() and work(self._services, self._runs, clock(), self._is_stopping):
                 pass
-            # While Spark rewrites, there is nothing to do but to look now and then.
+            # While Spark compacts, only periodic checks are needed.
             self._stopping.wait(PAUSE)
         except Exception as error:  # noqa: BLE001 - the next round goes on from here
             _log.warning("cannot maintain right now; trying again", error=(str(error).splitlines() or [""])[0])
             self._stopping.wait(LONG_PAUSE)
 
     def close(self) -> None:
-        """Begin no other table; a pass that is cut short is taken up by the next process."""
+        """Start no further table; the next process completes an interrupted pass."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(timeout=5)

@@ -1,4 +1,4 @@
-"""Maintenance, as the API and workers tell it."""
+"""API and worker schemas of maintenance."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -11,7 +11,7 @@ State = Literal["queued", "running", "compacting", "succeeded", "failed"]
 
 
 class PassIn(Input):
-    """A pass that is wanted."""
+    """A pass to start."""
 
     table: Annotated[
         str | None, Field(max_length=350, examples=["raw.orders"], description="Only this table, by name or id")
@@ -20,7 +20,7 @@ class PassIn(Input):
 
 
 class SummaryOut(BaseModel):
-    """What a pass did, added up; of a dry run, what it would do."""
+    """The totals of a pass; for a dry run, the projected totals."""
 
     skipped: int = Field(description="Tables that were skipped, such as those that a run writes")
     failed: int = Field(description="Tables that could not be processed")
@@ -53,7 +53,7 @@ class PassOut(BaseModel):
 
 
 class TableOut(BaseModel):
-    """What a pass did to a table."""
+    """Results of a pass for a table."""
 
     table: str = Field(examples=["tbl_01k6x3v9c2m4n8p0q7rs"])
     name: str | None = Field(examples=["raw.orders"], description="Null if it was deleted")
@@ -69,13 +69,13 @@ class TableOut(BaseModel):
 
 
 class PassDetail(PassOut):
-    """A pass, with the tables to which something happened; at most 1,000 of them."""
+    """A pass with its changed tables, at most 1,000."""
 
     items: list[TableOut]
 
 
 class PassPage(BaseModel):
-    """Passes, the newest first."""
+    """A page of passes, newest first."""
 
     items: list[PassOut]
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last")

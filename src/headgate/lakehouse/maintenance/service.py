@@ -1,4 +1,4 @@
-"""Passes for whoever manages the settings: asked for, and shown."""
+"""Start and view passes, for members who manage the settings."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _SHOWN_OF_TABLES = ("outcome", "note", "snapshots", "files", "bytes", "small_fil
 
 
 def ask(call: Call, given: PassIn) -> str:
-    """Have a pass done; its id."""
+    """Queue a pass and return its id."""
     table = call.lookup.of("table", given.table) if given.table is not None else None
     if given.table is not None and (table is None or not call.may_see(table)):
         raise NotFound("There is no such table that you may see; name it as layer.table")
@@ -32,14 +32,14 @@ def ask(call: Call, given: PassIn) -> str:
 
 
 def shown(call: Call, row: RowMapping) -> PassOut:
-    """A pass."""
+    """A pass as an API schema."""
     summary = SummaryOut(**repository.summary(call.connection, row["id"]))
     fields = {name: row[name] for name in _SHOWN}
     return PassOut(**fields, table=row["table_id"], asked_by=row["asked_by_id"], summary=summary)
 
 
 def detail(call: Call, pass_id: str) -> PassDetail:
-    """A pass, with what it did to each table; NotFound if there is none."""
+    """A pass with its results per table; NotFound if it does not exist."""
     row = repository.one(call.connection, pass_id)
     if row is None:
         raise NotFound

@@ -1,6 +1,6 @@
-"""Expiring snapshots: a commit by the platform itself, which removes names and no files.
+"""Snapshot expiry: a commit by the platform that drops snapshots and removes no files.
 
-The files go later, as orphans, when nobody can be reading them any more.
+The files are removed later as orphans, when no reader can use them any more.
 """
 
 from datetime import datetime
@@ -23,9 +23,9 @@ _DAY_MS = 86_400_000
 
 
 def surplus(table: Any, settings: MaintenanceSettings, now: datetime) -> list[int]:
-    """The snapshots that are to go: neither young, nor among the newest, nor named by a branch or tag.
+    """Snapshots to expire: old ones that are not among the newest and not referenced by a branch or tag.
 
-    A table's own properties can keep more, never less: whoever may write it may not thereby expire its history.
+    Table properties can only increase retention, so that a member who may write a table cannot expire its history.
     """
     age = max(int(settings.snapshot_days * _DAY_MS), _number(table.properties.get(MAX_AGE)))
     count = max(settings.keep_snapshots, _number(table.properties.get(MIN_SNAPSHOTS)))
@@ -48,7 +48,7 @@ def _number(text: str | None) -> int:
 
 
 def expire(services: Services, table_id: str, pointer: Pointer, table: Any, gone: list[int], now: datetime) -> bool:
-    """Take these snapshots out of a table; False if it has moved, or a run has begun to write it: then nothing is."""
+    """Remove these snapshots from a table; False, without a change, if it has moved or a run is writing it."""
     store = services.store
     after = without(_applied(table, gone, metadata_files.url(store, table_id, pointer.metadata_file)), table, gone)
     _, to = write_next(store, table_id, after, pointer.version + 1)

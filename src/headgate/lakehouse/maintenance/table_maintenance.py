@@ -1,7 +1,7 @@
-"""One table in a pass: its snapshots, its orphans, and whether Spark is to rewrite it.
+"""Maintenance of one table in a pass: snapshots, orphan files, and whether to compact it.
 
-Nothing here leaves a half: a commit is whole or not at all, and a file that was removed was named by nothing. Whatever
-a death cuts short, the next look at the table does again.
+Every step is atomic or idempotent: commits are atomic, and only unreferenced files are removed. After a crash, the next
+pass repeats the table.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ _log = get_logger("headgate.maintenance")
 
 @dataclass(slots=True)
 class MaintenanceResult:
-    """What was done to a table, or would be."""
+    """Results of a table, actual or projected."""
 
     outcome: str = "done"
     note: str | None = None
@@ -51,7 +51,7 @@ class MaintenanceResult:
 
 
 class TableWork:
-    """The work on one table. With `dry_run`, it only finds out what there is to do."""
+    """Maintenance of one table. With `dry_run`, it only determines the work."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class TableWork:
         self._found = MaintenanceResult()
 
     def do(self) -> MaintenanceResult:
-        """Do it all. What is wrong with the table is told; only the warehouse's own trouble is raised."""
+        """Run all steps. Errors of the table are reported in the result; only warehouse errors are raised."""
         try:
             self._do()
         except StoreUnavailable:
@@ -123,7 +123,7 @@ class TableWork:
         self._found.files, self._found.bytes = len(files), sum(file.size for file in files)
 
     def _tell(self, files: int, size: int) -> None:
-        """Have it in the audit log before the first file goes."""
+        """Write the audit event before the first file is removed."""
         event = Event(
             self._now,
             REMOVES,
@@ -139,7 +139,7 @@ class TableWork:
 
 
 def pointer_of(connection: Connection, table_id: str) -> Pointer | None:
-    """A table's pointer, as everyone sees it."""
+    """A table's public pointer."""
     row = connection.execute(select(table_pointer_table).where(_pointers.table_id == table_id)).mappings().one_or_none()
     names = ("uuid", "version", "metadata_file", "metadata_sha256", "snapshot_id")
     return Pointer(*(row[name] for name in names)) if row else None

@@ -1,4 +1,4 @@
-"""Saved queries over HTTP. Each belongs to its author; nobody else learns that it exists."""
+"""Saved query endpoints. A saved query is visible only to its author."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ SavedId = Annotated[str, Path(pattern=r"^sq_[0-9a-z]{20}$", examples=["sq_01k6x3
 
 
 def _require_name(call: Call, name: str, own: str | None) -> None:
-    """Refuse a token that may not keep queries, and a name that another query of the caller has."""
+    """Refuse a token that may not save queries, and a name that another query of the caller has."""
     limits = call.caller.narrowing
     if not (limits.permits_action("create", call.now) and limits.reaches_id("create", saving.KIND, own, None)):
         call.note_denial("create", saving.KIND, own)
@@ -35,7 +35,7 @@ def _require_name(call: Call, name: str, own: str | None) -> None:
 
 
 def _submit(call: Call, name: str, sql: str, own: str | None) -> Saving:
-    """Have a query analysed; whoever finishes that saves it, if its author may read all that it reads."""
+    """Submit a probe of a query. When it finishes, the query is saved if its author may read all its tables."""
     _require_name(call, name, own)
     statement = service.submit(call, sql, None, save={"name": name, "saved_query": own})
     return Saving(statement=statement, state="queued")
@@ -50,8 +50,8 @@ def _submit(call: Call, name: str, sql: str, own: str | None) -> Saving:
     staged=True,
 )
 def save_query(stages: Stages, body: SavedIn) -> Saving:
-    """Save a query. It is analysed first, to learn what it reads: follow the statement in the answer. When that has
-    succeeded, the query is saved and its `saved_query` names it; when it failed, nothing is saved.
+    """Save a query. It is analysed first to find the tables it reads: follow the statement in the response. If it
+    succeeds, its `saved_query` names the saved query; if it fails, nothing is saved.
     """
     saving = stages.write(lambda call: _submit(call, body.name, body.sql, None))
     stages.services.watch.ring()
@@ -62,7 +62,7 @@ def save_query(stages: Stages, body: SavedIn) -> Saving:
 def list_saved_queries(
     call: Call, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> SavedPage:
-    """One's own saved queries, by name."""
+    """List the caller's saved queries by name."""
     if "\0" in prefix:
         raise Invalid("prefix: a name cannot contain control characters")
     purpose = f"saved {prefix}"
@@ -85,7 +85,7 @@ def list_saved_queries(
 
 @router.governed("GET", "/{saved_query_id}", OnResource("see", "saved_query_id"), Audit.nothing)
 def get_saved_query(call: Call, saved_query_id: SavedId) -> SavedOut:
-    """A saved query of one's own, with those of its tables that one may see."""
+    """Get one of the caller's saved queries, with those of its tables that the caller may see."""
     return _shown(call, saved_query_id)
 
 
@@ -105,7 +105,7 @@ def _shown(call: Call, identifier: str) -> SavedOut:
     staged=True,
 )
 def change_saved_query(stages: Stages, saved_query_id: SavedId, body: SavedChange) -> Saving:
-    """Rename a saved query, or change its SQL, which is analysed first as when it was saved."""
+    """Rename a saved query, or change its SQL, which is analysed first."""
 
     def work(call: Call) -> Saving:
         row = saving.rows(call.connection, [saved_query_id])[saved_query_id]
@@ -124,7 +124,7 @@ def change_saved_query(stages: Stages, saved_query_id: SavedId, body: SavedChang
 
 @router.governed("DELETE", "/{saved_query_id}", OnResource("delete", "saved_query_id"), Audit.changes)
 def delete_saved_query(call: Call, saved_query_id: SavedId) -> SavedDeleted:
-    """Delete a saved query of one's own; it needs Editor on every table that it reads."""
+    """Delete one of the caller's saved queries; requires Editor on every table that it reads."""
     row = saving.rows(call.connection, [saved_query_id])[saved_query_id]
     writer.remove(call.connection, [saved_query_id])
     call.record(call.event(saving.DELETED, allowed=True, kind=saving.KIND, resource_id=saved_query_id))

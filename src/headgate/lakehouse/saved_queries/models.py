@@ -12,4 +12,4 @@ saved_query_table = Table(
     Column("sql", Text),
     Index("ix_saved_queries_author_id", "author_id"),
 )
-"""A query that its author keeps; nobody else sees it."""
+"""A query saved by its author; nobody else sees it."""

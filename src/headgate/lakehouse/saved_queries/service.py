@@ -1,4 +1,4 @@
-"""Saved queries. A save is a job: a probe finds out what the query reads, then one transaction writes it."""
+"""Saved queries. A save is a job: a probe finds the tables that the query reads, then one transaction stores it."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ _loads, _works = work_load_table.c, work_token_table.c
 
 
 class NotSaved(Exception):
-    """Why a query or pipeline was not saved, and what to do; `denials` are the refusals to be recorded."""
+    """Why a query or pipeline was not saved, and what to do; `denials` are the refusals to audit."""
 
     def __init__(self, why: str, denials: Sequence[Event] = ()) -> None:
         super().__init__(why)
@@ -31,13 +31,13 @@ class NotSaved(Exception):
 
 
 def name_taken(connection: Connection, author: str, name: str, own: str | None = None) -> str | None:
-    """The name of another saved query of this author that looks the same, if there is one."""
+    """The name of another saved query of the author that looks the same, or None."""
     same = (_resources.namespace == KIND, _resources.scope_id == author, _resources.name_key == name_key(name))
     return connection.execute(select(_resources.name).where(*same, _resources.id != (own or ""))).scalar()
 
 
 def save_probed(connection: Connection, now: datetime, row: RowMapping, tables: Sequence[str]) -> str:
-    """Write the query that a probe was for, with the tables that it has loaded; its id, or NotSaved."""
+    """Store the probed query with the tables that it loaded; returns its id or raises NotSaved."""
     wanted: dict[str, Any] = row["save"]
     author, reads = row["member_id"], _named(connection, tables)
     if len(reads) < len(tables):
@@ -66,7 +66,7 @@ def save_probed(connection: Connection, now: datetime, row: RowMapping, tables: 
 
 
 def _unreadable(connection: Connection, now: datetime, statement: str, author: str) -> str:
-    """Which tables the author may not read any more, by the names under which the statement has loaded them."""
+    """The tables that the author may no longer read, by the names in the statement."""
     joined = work_load_table.join(work_token_table, _works.id == _loads.work_id)
     query = select(_loads.ref, _loads.table_id).select_from(joined).where(_works.statement_id == statement).distinct()
     rows = connection.execute(query.where(_loads.table_id.is_not(None)).order_by(_loads.ref)).all()
@@ -78,7 +78,7 @@ def _unreadable(connection: Connection, now: datetime, statement: str, author: s
 
 
 def _named(connection: Connection, tables: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Each table by its name now, its id, and its layer's."""
+    """The (current name, id, layer id) of each table."""
     layers = resource_table.alias()
     joined = lake_item_table.join(resource_table, _resources.id == _items.id).join(
         layers, layers.c.id == _items.layer_id
@@ -99,7 +99,7 @@ def _write_reads(connection: Connection, identifier: str, reads: Sequence[tuple[
 
 
 def rows(connection: Connection, identifiers: Sequence[str]) -> dict[str, RowMapping]:
-    """These saved queries by id: name, SQL and times."""
+    """Saved queries by id: name, SQL and times."""
     joined = resource_table.join(saved_query_table, _queries.id == _resources.id)
     columns = (_resources.id, _resources.name, _queries.sql, _resources.created_at, _resources.updated_at)
     query = select(*columns).select_from(joined).where(_resources.id.in_(identifiers))
@@ -107,6 +107,6 @@ def rows(connection: Connection, identifiers: Sequence[str]) -> dict[str, RowMap
 
 
 def reads(connection: Connection, identifier: str) -> list[tuple[str, str | None]]:
-    """What a saved query reads: each by name, and its id if it exists."""
+    """The tables that a saved query reads, by name, with the id if the table exists."""
     query = select(_refs.ref, _refs.item_id).where(_refs.resource_id == identifier).order_by(_refs.ref)
     return [(ref, item) for ref, item in connection.execute(query)]

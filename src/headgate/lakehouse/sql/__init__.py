@@ -1,1 +1,1 @@
-"""SQL as a member: statements, their results, saved queries."""
+"""Members' SQL: statements, results and saved queries."""

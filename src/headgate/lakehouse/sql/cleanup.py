@@ -1,4 +1,4 @@
-"""What the scheduler does for statements: deletes what is too old."""
+"""Scheduled cleanup of statements."""
 
 import threading
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _log = get_logger("headgate.scheduler")
 
 
 class Cleaner:
-    """Runs rounds of `purge` in a thread of their own, so that many files hold up nothing else."""
+    """Runs `purge` in a separate thread, so that many files block nothing else."""
 
     def __init__(self, settings: Settings, database: Database, store: Callable[[], Store]) -> None:
         self._settings, self._database, self._store = settings, database, store
@@ -28,7 +28,7 @@ class Cleaner:
         self._thread: threading.Thread | None = None
 
     def nudge(self, now: datetime) -> None:
-        """Start a round, unless one is under way."""
+        """Start a round, unless one is in progress."""
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._round, args=(now,), name="clean", daemon=True)
             self._thread.start()
@@ -40,7 +40,7 @@ class Cleaner:
             _log.warning("cannot delete old results right now", error=(str(error).splitlines() or [""])[0])
 
     def close(self) -> None:
-        """Begin no other; one that is cut short is taken up by the next process."""
+        """Start no further round. The next process completes an interrupted one."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(timeout=2)
@@ -53,7 +53,7 @@ def purge(
     now: datetime,
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Delete results whose time is over, then statements that are too old, then workers that are long gone."""
+    """Delete expired results, then expired statements, then workers that are long gone."""
     while not is_stopping() and (expired := _expired(database, now)):
         for statement in expired:
             store.delete_folder(f"results/{statement}")

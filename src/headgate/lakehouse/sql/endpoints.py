@@ -1,4 +1,6 @@
-"""SQL over HTTP: submit, follow, cancel; pages and downloads of results; the history. All of it one's own."""
+"""SQL endpoints: submit, follow and cancel statements, read results, view the history. Members see only their own
+statements.
+"""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -33,7 +35,7 @@ _log = get_logger("headgate.workbench")
 
 
 async def until_over(services: Services, request: Request, parameters: dict[str, Any]) -> None:
-    """Wait for the end of a statement of the caller's own; whoever asks for another's does not wait at all."""
+    """Wait until one of the caller's own statements ends; return at once for others."""
     statement = parameters["statement_id"]
 
     def is_over(connection: Connection, member: str) -> bool:
@@ -51,7 +53,7 @@ async def until_over(services: Services, request: Request, parameters: dict[str,
     staged=True,
 )
 def submit_statement(stages: Stages, body: StatementIn) -> StatementOut:
-    """Have a statement run, as oneself. It waits for a worker; `GET` with `wait` follows it."""
+    """Submit a statement as the caller. It waits for a worker; follow it with `GET` and `wait`."""
 
     def work(call: Call) -> StatementOut:
         return service.shown(call, service.own(call, service.submit(call, body.sql, body.max_rows)))
@@ -70,7 +72,7 @@ def list_statements(
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
 ) -> StatementPage:
-    """One's own statements, the newest first, as long as `sql.history_days` says."""
+    """List the caller's statements, newest first. Statements are kept for `sql.history_days`."""
     purpose = f"statements {active}"
     after = begins_after(cursor, purpose)
     statement_items = service.history(call, is_active=active, before=after.id if after else None, limit=limit + 1)
@@ -86,8 +88,8 @@ def list_statements(
     wait=until_over,
 )
 def get_statement(call: Call, statement_id: StatementId, wait: Wait = 0) -> StatementOut:
-    """How a statement stands: its progress while it runs; then its columns and the first page of its rows, or why it
-    failed. The rows are judged each time: `withheld` says that one may no longer read what they were read from.
+    """Get the status of a statement: its progress, then its columns and the first page of rows, or the error. Access to
+    the rows is checked each time: `withheld` means that the caller may no longer read the tables behind them.
     """
     return service.shown(call, service.own(call, statement_id))
 
@@ -103,7 +105,7 @@ def get_statement(call: Call, statement_id: StatementId, wait: Wait = 0) -> Stat
 def get_statement_page(
     stages: Stages, request: Request, statement_id: StatementId, number: Annotated[int, Path(ge=0, le=10**6)]
 ) -> ResultPage:
-    """A page of the rows, from 0: as JSON, or as an Arrow stream with `Accept: application/vnd.apache.arrow.stream`."""
+    """Get a page of rows, from 0, as JSON, or as an Arrow stream with `Accept: application/vnd.apache.arrow.stream`."""
     page, pages = service.read_page(stages, statement_id, number)
     if results.ARROW in request.headers.get("accept", ""):
         return Response(page, media_type=results.ARROW)  # type: ignore[return-value]
@@ -125,8 +127,8 @@ def download_statement(
     statement_id: StatementId,
     format: Annotated[Literal["csv", "parquet"], Query(description="CSV (RFC 4180) or Parquet")] = "csv",  # noqa: A002 - the API's word
 ) -> Response:
-    """All rows that were kept, as CSV or Parquet. Values are as they are: nothing is added that a spreadsheet might
-    want. Each page is judged when it is sent; if one may no longer be read, the download breaks off.
+    """Download all stored rows as CSV or Parquet. Values are written unchanged, without escaping for spreadsheets.
+    Access is checked for each page; if it is lost, the download is aborted.
     """
     row = stages.read(lambda call: service.require_rows(call, statement_id))
     names, pages = [value["name"] for value in row["columns"] or ()], row["pages"]
@@ -138,7 +140,7 @@ def download_statement(
 
 
 def _pages(stages: Stages, statement: str, pages: int) -> Iterator[bytes]:
-    """All pages, each judged when its turn comes. What that records is written when the last was taken."""
+    """All pages, each authorized before it is sent. The audit events are written after the last one."""
     stages.recorded.clear()
     try:
         for number in range(pages):
@@ -148,7 +150,7 @@ def _pages(stages: Stages, statement: str, pages: int) -> Iterator[bytes]:
 
 
 class _Broken(StreamingResponse):
-    """A download that breaks off when it is refused on the way, so that nobody takes a part for the whole."""
+    """Aborts a download that is refused midway, so that a partial file is not mistaken for a complete one."""
 
     async def stream_response(self, send: Send) -> None:
         try:
@@ -159,7 +161,9 @@ class _Broken(StreamingResponse):
 
 @router.governed("POST", "/{statement_id}/cancel", SignedIn("cancels their own"), Audit.changes, staged=True)
 def cancel_statement(stages: Stages, statement_id: StatementId) -> StatementOut:
-    """Stop a statement: from now on nothing is committed for it, and Spark is interrupted. What is over stays so."""
+    """Cancel a statement: nothing more is committed for it, and Spark is interrupted. A finished statement is not
+    changed.
+    """
 
     def work(call: Call) -> StatementOut:
         service.cancel(call, statement_id)
@@ -174,9 +178,9 @@ def cancel_statement(stages: Stages, statement_id: StatementId) -> StatementOut:
     "DELETE", "/{statement_id}", SignedIn("deletes their own"), Audit.changes, errors=[Conflict], staged=True
 )
 def delete_statement(stages: Stages, statement_id: StatementId) -> StatementDeleted:
-    """Delete a statement that is over, and its rows."""
+    """Delete a finished statement and its rows."""
     stages.read(lambda call: service.require_forgettable(call, statement_id))
-    # Rows first: what has no row in the database is found by nobody.
+    # Delete the rows first, because files without a database row are not found later.
     stages.services.store.delete_folder(f"results/{statement_id}")
     stages.write(lambda call: service.forget(call, statement_id))
     return StatementDeleted(id=statement_id)

@@ -1,8 +1,8 @@
-"""Whose statement is next: members who run fewest first, and of a worker's slots one is never a member's alone.
+"""Fair scheduling of statements: members with the fewest running statements first, and one slot per worker is never
+used by a single member alone.
 
-A worker that has more than one slot gives its last free one only to a member who runs nothing on it. However long the
-statements of one member take, another member's can begin. It runs one isolated statement at a time, since each has a
-Spark of its own; the other slots are left to the others.
+A worker with several slots gives its last free slot only to a member who runs nothing on it. So long statements of one
+member cannot block others. A worker runs one isolated statement at a time, because each has its own Spark server.
 """
 
 from sqlalchemy import ColumnElement, Connection, Select, exists, func, not_, or_, select
@@ -16,7 +16,7 @@ _rows = statement_table.c
 
 
 def choose(connection: Connection, slots: WorkerSlots) -> list[str]:
-    """The ids of the waiting statements that a worker should have now, in three queries at most."""
+    """The ids of the queued statements that a worker should claim now, in at most three queries."""
     everyone = slots.free
     if slots.total != 1:
         everyone = min(slots.free, max(_free(connection, slots) - 1, 0))
@@ -31,14 +31,14 @@ def choose(connection: Connection, slots: WorkerSlots) -> list[str]:
 
 
 def _free(connection: Connection, slots: WorkerSlots) -> int:
-    """How many slots are free now: since the worker asked, it may have finished some."""
+    """The number of free slots now; some may have become free since the request."""
     if slots.total is None:
         return slots.free
     return slots.total - int(fetch(connection, _HELD, {"worker": slots.worker})[0][0])
 
 
 def _may_begin(slots: WorkerSlots) -> ColumnElement[bool]:
-    """Of the isolated statements that wait, one may begin, if the worker runs none."""
+    """Allow one queued isolated statement if the worker runs none."""
     waiting, running = statement_table.alias(), statement_table.alias()
     oldest = select(func.min(waiting.c.id)).where(waiting.c.state == "queued", waiting.c.isolated)
     here = exists().where(running.c.worker_id == slots.worker, running.c.state.in_(HELD), running.c.isolated)
@@ -46,7 +46,7 @@ def _may_begin(slots: WorkerSlots) -> ColumnElement[bool]:
 
 
 def _waiting(slots: WorkerSlots) -> Select[tuple[str, str]]:
-    """Statements that wait: those first whose members would then run fewest, and of them the oldest."""
+    """Queued statements, ordered by the number of running statements of their member, then by age."""
     running = (
         select(_rows.member_id, func.count().label("count"))
         .where(_rows.state.in_(HELD))
@@ -77,7 +77,9 @@ _OTHERS = (
 
 
 def is_waiting(connection: Connection, slots: WorkerSlots) -> bool:
-    """Whether a statement waits that this worker would get: others must not make it ask again at once."""
+    """Whether a statement is queued that this worker would get, so that other work does not make it poll again
+    immediately.
+    """
     if not fetch(connection, _ANY, {"worker": slots.worker}):
         return False
     if slots.total == 1 or _free(connection, slots) > 1:

@@ -1,6 +1,6 @@
-"""Statements as jobs: claimed in fair order, run by the rights that their member has then, their results kept.
+"""Statements as jobs: claimed in fair order, run with their member's current rights, results stored.
 
-The work token lives from claim to end, so that nothing is committed for a statement that no longer runs.
+The work token is valid from claim to end, so nothing is committed for a statement that has ended.
 """
 
 import re
@@ -34,10 +34,10 @@ from headgate.settings.settings import Settings
 
 LEASE = timedelta(seconds=20)
 SPARE = timedelta(seconds=30)
-"""How long a work token outlives the time limit: the worker interrupts before, the token is the last word."""
+"""Extra lifetime of a work token beyond the time limit. The worker interrupts earlier; the token is the hard limit."""
 
 RETURNS = 10
-"""How often a statement is claimed at most."""
+"""Maximum attempts for a statement whose worker died."""
 
 LOST = "The worker that ran this statement was lost; nothing was written. Run it again"
 LOST_AFTER_COMMIT = (
@@ -46,18 +46,20 @@ LOST_AFTER_COMMIT = (
 )
 MISSING = "TABLE_OR_VIEW_NOT_FOUND"
 REFUSED = "REFUSED"
-"""The code of a statement that the guard in Spark refused."""
+"""The error code of a statement refused by the guard in Spark."""
 CREDENTIALS_ENDED = "The token by which this statement was submitted has ended"
 
 Save = Callable[[Call, RowMapping, list[str], str | None], str]
-"""Writes what a probe was for: takes its row, the tables that it has loaded, and what it did not find; gives the id."""
+"""Saves the subject of a probe: takes its row, the loaded tables and the missing table; returns the id."""
 
 _rows = statement_table.c
 _loads, _works = work_load_table.c, work_token_table.c
 
 
 class Statements(JobKind):
-    """SQL of members. What ran when Spark died runs once more, alone; then another death shows whose it was."""
+    """Members' SQL. Statements that were running when Spark died run once more in isolation; another crash identifies
+    the cause.
+    """
 
     name = "statement"
     table = statement_table
@@ -67,7 +69,7 @@ class Statements(JobKind):
 
     def __init__(self) -> None:
         self.savers: dict[str, Save] = {}
-        """By the name of the field in `save`: what saves something other than a query."""
+        """Save functions of subjects other than queries, by the name of the field in `save`."""
 
     def lease(self, settings: Settings) -> timedelta:
         return LEASE
@@ -126,7 +128,7 @@ class Statements(JobKind):
         return queue.end(*queue_end, "succeeded", **_stored(result), results_expire_at=expires)
 
     def _finish_probe(self, call: Call, row: RowMapping, outcome: Outcome) -> str:
-        """Save what the probe was for, whose reads are known now, in this transaction, or say why not."""
+        """Save the subject of a probe in this transaction, or report why not."""
         connection, statement = call.connection, row["id"]
         missing = (outcome.error or MISSING) if outcome.error_code == MISSING else None
         saver = next((self.savers[name] for name in row["save"] if name in self.savers), save_query)
@@ -140,7 +142,7 @@ class Statements(JobKind):
         return queue.end(self, connection, call.now, statement, "succeeded", saved_query_id=saved)
 
     def keep_alive(self, connection: Connection, now: datetime, jobs: Collection[str]) -> None:
-        # Only a clock that was set forward makes a token of a statement end before its worker ends the statement.
+        # A token can expire before its worker ends the statement only if the clock was set forward.
         early = (_works.statement_id.in_(jobs), _works.ended_at.is_(None), _works.expires_at < now + SPARE)
         connection.execute(update(work_token_table).where(*early).values(expires_at=now + 2 * SPARE))
 
@@ -174,19 +176,19 @@ STATEMENTS = Statements()
 
 
 def save_query(call: Call, row: RowMapping, tables: list[str], missing: str | None) -> str:
-    """Write the saved query that a probe was for."""
+    """Store the saved query of a probe."""
     if missing is not None:
         raise saving.NotSaved(missing)
     return saving.save_probed(call.connection, call.now, row, tables)
 
 
 def _stored(result: StatementResult) -> dict[str, Any]:
-    """A result by the columns of its table."""
+    """A result as column values of its table."""
     return {**result.model_dump(exclude={"first_page"}), "first_page": result.first_page}
 
 
 def _is_known(connection: Connection, row: RowMapping, now: datetime) -> bool:
-    """Whether who submitted it is still a member, and the token by which they did still lives."""
+    """Whether the submitter is still a member and their token is still valid."""
     members, tokens = member_table.c, token_table.c
     here = select(members.id).where(members.id == row["member_id"], members.removed_at.is_(None))
     if connection.execute(here).first() is None:
@@ -199,7 +201,7 @@ def _is_known(connection: Connection, row: RowMapping, now: datetime) -> bool:
 
 
 def note_analysed(connection: Connection, row: RowMapping, told: dict[str, Any]) -> None:
-    """Write down what the SQL of a probe would give, for what is analysed next and for what is saved in the end."""
+    """Store the analysed columns of a probe, for its next analysis and for the save."""
     if not (row["save"] or {}).get("tells"):
         raise Conflict("This statement is no probe that tells its columns")
     save = {**row["save"], ANALYSED: told}
@@ -207,7 +209,7 @@ def note_analysed(connection: Connection, row: RowMapping, told: dict[str, Any])
 
 
 def _of_missing(connection: Connection, statement: str, outcome: Outcome) -> Outcome:
-    """What came of a statement for which a table was not there: one that its member sees may only have no data yet."""
+    """The outcome of a statement with a missing table, which may be visible to the member but have no data yet."""
     joined = work_load_table.join(work_token_table, _works.id == _loads.work_id)
     empty = _loads.table_id.is_(None) & _loads.layer_id.is_not(None)
     query = select(_loads.ref).select_from(joined).where(_works.statement_id == statement, empty)
@@ -218,7 +220,7 @@ def _of_missing(connection: Connection, statement: str, outcome: Outcome) -> Out
 
 
 def _note_refusal(connection: Connection, now: datetime, row: RowMapping, outcome: Outcome) -> None:
-    """Write down what the guard refused: the catalog, which writes down its own refusals, was never asked."""
+    """Audit a refusal of the guard, because the catalog, which audits its own refusals, was not called."""
     if outcome.error_code != REFUSED:
         return
     what = {"code": REFUSED, "why": (outcome.error or "")[:500]}
@@ -245,7 +247,7 @@ def _note_reads(connection: Connection, statement: str) -> None:
 
 
 def _writes(connection: Connection, statement: str) -> list[dict[str, Any]]:
-    """What was committed for a statement, and how many rows that added and removed, as far as the ledger knows."""
+    """The commits of a statement, with the added and removed rows as far as the ledger has them."""
     row, joined = commit_table.c, commit_table.join(work_token_table, _works.id == commit_table.c.work_id)
     query = (
         select(row.table_id, row.operation, row.added_rows, row.deleted_rows)

@@ -46,10 +46,10 @@ statement_table = Table(
     Index("ix_statements_state", "state", "id"),
     Index("ix_statements_results_expire_at", "results_expire_at"),
 )
-"""A job: one SQL statement of a member, and what came of it. The first page of its rows is in the row,
-the others lie in the warehouse's results folder, as Arrow. A probe only finds out what a query reads: `save` says which
-saved query is to be written then, and `saved_query_id` which one was. `writes` is what it committed, by the
-ledger."""
+"""A job: one SQL statement of a member and its result. The first page of rows is in the row, the others are Arrow files
+in the warehouse's results folder. A probe only analyses a query: `save` says what to save afterwards, and
+`saved_query_id` what was saved. `writes` are its commits according to the ledger.
+"""
 
 statement_read_table = Table(
     "statement_reads",
@@ -57,4 +57,4 @@ statement_read_table = Table(
     Column("statement_id", Id, ForeignKey("statements.id", ondelete="CASCADE"), primary_key=True),
     Column("table_id", Id, primary_key=True),
 )
-"""A table that a statement read: whoever opens its results needs the right to it still."""
+"""A table that a statement read. Opening its results still requires access to the table."""

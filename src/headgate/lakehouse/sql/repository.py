@@ -1,4 +1,4 @@
-"""Statements in the database: a member's own, by id and by page."""
+"""Database access to statements of a member."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def own(connection: Connection, member: str, statement: str) -> RowMapping | Non
 
 
 def active(connection: Connection, member: str) -> int:
-    """How many statements of a member wait or run."""
+    """The number of a member's queued and running statements."""
     query = select(func.count()).where(_rows.state.in_(ACTIVE), _rows.member_id == member)
     return int(connection.execute(query).scalar_one())
 
@@ -30,7 +30,7 @@ def active(connection: Connection, member: str) -> int:
 def page(
     connection: Connection, member: str, *, token: str | None, is_active: bool, before: str | None, limit: int
 ) -> Sequence[RowMapping]:
-    """Statements of a member, the newest first; of one token alone, if given."""
+    """Statements of a member, newest first; optionally of one token only."""
     query: Select[tuple[object, ...]] = select(*_LISTED).where(_rows.member_id == member)
     if token is not None:
         query = query.where(_rows.token_id == token)
@@ -57,6 +57,6 @@ _STATE = "SELECT state FROM statements WHERE id = :id AND member_id = :member"
 
 
 def has_ended(connection: Connection, member: str, statement: str) -> bool:
-    """Whether there is nothing to wait for: it is over, or no statement of this member."""
+    """Whether there is nothing to wait for: the statement has ended or is not the member's."""
     rows = fetch(connection, _STATE, {"id": statement, "member": member})
     return not rows or rows[0][0] not in ACTIVE

@@ -1,4 +1,4 @@
-"""Pages of a result, from Arrow to what members get: JSON rows, CSV and Parquet. Nothing in the data is changed."""
+"""Conversion of result pages from Arrow to JSON rows, CSV and Parquet, without changing the data."""
 
 import base64
 import io
@@ -24,7 +24,7 @@ def open_page(page: bytes) -> Any:
 
 
 def rows(table: Any) -> list[list[Any]]:
-    """The rows of a page, each value as JSON can hold it."""
+    """The rows of a page as JSON values."""
     if table.num_columns == 0:
         return [[] for _ in range(table.num_rows)]
     columns = [[value for chunk in column.chunks for value in plain(chunk)] for column in table.columns]
@@ -32,11 +32,11 @@ def rows(table: Any) -> list[list[Any]]:
 
 
 def plain(array: Any) -> list[Any]:
-    """The values of an Arrow array as JSON can hold them.
+    """The values of an Arrow array as JSON values.
 
-    Numbers are numbers, but for those that JSON has not; decimals and times are texts, so that no digit is lost; bytes
-    are base64; a struct is an object, a map a list of pairs. The guard's ResultsRule has made texts of intervals and
-    VARIANT.
+    Numbers stay numbers unless JSON cannot represent them; decimals and times become text, so that no digit is lost;
+    bytes are base64; a struct is an object, a map a list of pairs. The guard's ResultsRule has converted intervals and
+    VARIANT to text.
     """
     import pyarrow as pa
 
@@ -50,7 +50,7 @@ def plain(array: Any) -> list[Any]:
     if types.is_string(kind) or types.is_large_string(kind):
         return _strings(array)
     if types.is_decimal(kind):
-        # Arrow's own text of small numbers has an exponent: 0E-18.
+        # Arrow formats small decimals with an exponent: 0E-18.
         return [
             f"{Decimal(value):f}" if value and "E" in value else value for value in array.cast(pa.string()).to_pylist()
         ]
@@ -68,7 +68,7 @@ def _number(value: float | None) -> float | str | None:
 
 
 def _strings(array: Any) -> list[str | None]:
-    """Texts; where Spark has bytes that are not UTF-8, such as CAST(X'ff' AS STRING) gives, as Spark shows them."""
+    """Strings; bytes that are not UTF-8, such as from CAST(X'ff' AS STRING), are shown as Spark shows them."""
     try:
         return list(array.to_pylist())
     except UnicodeDecodeError:
@@ -106,7 +106,7 @@ _FIRST, _YEAR_2000, _LAST = ((day - date(1970, 1, 1)).days for day in (date.min,
 
 
 def _is_far(array: Any, day: int) -> bool:
-    """Whether one of these times, counted from 1970 with so many units a day, is in no year from 1 to 9999."""
+    """Whether any of these times, in units per day since 1970, is outside of the years 1 to 9999."""
     import pyarrow.compute as pc
 
     result = pc.min_max(array).as_py()
@@ -114,7 +114,7 @@ def _is_far(array: Any, day: int) -> bool:
 
 
 def _date(days: int) -> str:
-    """The date so many days after 1970, in whatever year: neither Python nor Arrow has all of Spark's."""
+    """The date this many days after 1970, in any year; neither Python nor Arrow covers Spark's range."""
     cycles, rest = divmod(days - _YEAR_2000, _DAYS_OF_400_YEARS)
     day = date(2000, 1, 1) + timedelta(days=rest)
     year = day.year + 400 * cycles
@@ -123,7 +123,7 @@ def _date(days: int) -> str:
 
 
 def _time(micros: int) -> str:
-    """The time so many microseconds after 1970."""
+    """The time this many microseconds after 1970."""
     days, rest = divmod(micros, _MICROS_OF_A_DAY)
     return f"{_date(days)}T{datetime(1, 1, 1, tzinfo=UTC) + timedelta(microseconds=rest):%H:%M:%S.%f}"
 
@@ -151,7 +151,7 @@ def _nested(array: Any) -> list[Any]:
 
 
 def _cell(value: Any) -> str:
-    """A value in CSV (RFC 4180). NULL is empty; an empty text is quoted, so that the two differ."""
+    """A CSV value (RFC 4180). NULL is empty and an empty string is quoted."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -167,7 +167,7 @@ def _line(values: Iterable[Any]) -> str:
 
 
 def csv(names: list[str], pages: Iterable[bytes]) -> Iterator[bytes]:
-    """Pages as CSV, one part a page."""
+    """Pages as CSV, one chunk per page."""
     head = _line(names)
     for page in pages:
         yield (head + "".join(_line(row) for row in rows(open_page(page)))).encode("utf-8", "replace")
@@ -175,7 +175,7 @@ def csv(names: list[str], pages: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def parquet(pages: Iterable[bytes]) -> Iterator[bytes]:
-    """Pages as one Parquet file, a row group a page, written as they come."""
+    """Pages as one Parquet file with a row group per page, streamed."""
     import pyarrow.parquet as pq
 
     sink, writer = io.BytesIO(), None
@@ -190,7 +190,7 @@ def parquet(pages: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _writable(table: Any) -> Any:
-    """The page, with columns of a type that Parquet has not, such as a struct without fields, as JSON texts."""
+    """The page, with columns of types that Parquet lacks, such as an empty struct, as JSON text."""
     import pyarrow as pa
 
     for number, field in enumerate(table.schema):
@@ -215,7 +215,7 @@ def _is_in_parquet(field: Any) -> bool:
 
 
 class _Sink(io.RawIOBase):
-    """What Parquet is written to: it can be told where it stands, and what was written can be taken out."""
+    """A write target for Parquet that reports its position and hands over the bytes written so far."""
 
     def __init__(self, buffer: io.BytesIO) -> None:
         self._buffer, self._written = buffer, 0

@@ -1,4 +1,4 @@
-"""Statements, their results and saved queries, as the API takes and shows them."""
+"""API schemas of statements, results and saved queries."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -11,13 +11,13 @@ from headgate.kit.request_models import Input
 from headgate.platform.resources.names import NameText
 
 MAX_SQL = 100_000
-"""The longest SQL text that is taken, in characters."""
+"""Maximum length of SQL in characters."""
 
 SqlText = Annotated[str, Field(min_length=1, max_length=MAX_SQL, examples=["SELECT * FROM service.revenue"])]
 
 
 class StatementIn(Input):
-    """SQL to run, as oneself."""
+    """SQL to run as the caller."""
 
     sql: SqlText
     max_rows: Annotated[
@@ -27,14 +27,14 @@ class StatementIn(Input):
 
 
 class StatementError(BaseModel):
-    """Why a statement failed."""
+    """The error of a failed statement."""
 
     code: str = Field(examples=["TABLE_OR_VIEW_NOT_FOUND"], description="Spark's error class, or a code of Headgate")
     message: str
 
 
 class StatementItem(BaseModel):
-    """A statement: what was asked, how it stands, and how much came of it."""
+    """A statement: its SQL, its status and the size of its result."""
 
     id: str = Field(examples=["stm_01k6x3v9c2m4n8p0q7rs"])
     sql: str
@@ -54,7 +54,7 @@ class StatementItem(BaseModel):
 
 
 class WriteOut(BaseModel):
-    """A commit of a statement, with its counts as the engine wrote them into the table."""
+    """A commit of a statement, with the row counts written by the engine."""
 
     table: str | None = Field(examples=["service.revenue"], description="Null if you may no longer see the table")
     operation: str = Field(examples=["append"], description="append, delete, overwrite, replace, create, change …")
@@ -81,7 +81,7 @@ class StatementOut(StatementItem):
 
 
 class StatementPage(BaseModel):
-    """Statements, the newest first."""
+    """A page of statements, newest first."""
 
     items: list[StatementItem]
     next_cursor: str | None
@@ -96,20 +96,20 @@ class ResultPage(BaseModel):
 
 
 class StatementDeleted(BaseModel):
-    """A statement that is no longer in the history."""
+    """A statement deleted from the history."""
 
     id: str
 
 
 class SavedIn(Input):
-    """A query to keep."""
+    """A query to save."""
 
     name: NameText
     sql: SqlText
 
 
 class SavedChange(Input):
-    """What to change of a saved query; what is left out stays."""
+    """Changes to a saved query; omitted fields stay unchanged."""
 
     name: NameText | None = None
     sql: SqlText | None = None
@@ -126,7 +126,7 @@ class SavedItem(BaseModel):
 
 
 class SavedOut(SavedItem):
-    """A saved query, with what it reads as far as its author sees it, and what they can do with it."""
+    """A saved query, with those of its tables that its author may see and the author's actions on it."""
 
     reads: list[str] = Field(examples=[["service.revenue"]])
     allowed: list[str] = Field(examples=[["see", "delete"]])
@@ -140,14 +140,14 @@ class SavedPage(BaseModel):
 
 
 class Saving(BaseModel):
-    """A save under way: the query is analysed first, by a statement whose state tells what became of it."""
+    """A save in progress: a statement analyses the query first, and its status tells the result."""
 
     statement: str | None = Field(examples=["stm_01k6x3v9c2m4n8p0q7rs"], description="Null if no analysis was needed")
     state: str = Field(examples=["queued"])
 
 
 class SavedDeleted(BaseModel):
-    """A saved query that is no more."""
+    """A deleted saved query."""
 
     id: str
     name: str

@@ -1,4 +1,6 @@
-"""Statements of a member: submitted within limits, seen by nobody else, and their rows judged at every opening."""
+"""Statements of a member: submitted within limits, visible only to the member, with access to the rows checked at each
+read.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -30,9 +32,10 @@ EXPIRED = "The rows of this statement have expired (`sql.results_hours`); run it
 
 
 def submit(call: Call, sql: str, max_rows: int | None, *, save: dict[str, Any] | None = None) -> str:
-    """Have SQL run as the caller, by the rights that they have then; its id. With `save`, only analyse it.
+    """Submit SQL as the caller, with the caller's rights at execution time; returns the id. With `save`, only analyse
+    it.
 
-    Invalid if what it sets cannot be set.
+    Raises Invalid for a SET statement that is not allowed.
     """
     split(sql)
     limit = call.settings.sql.concurrent
@@ -64,7 +67,7 @@ def submit(call: Call, sql: str, max_rows: int | None, *, save: dict[str, Any] |
 
 
 def own(call: Call, statement: str) -> RowMapping:
-    """A statement of the caller; NotFound for any other. A token that is narrowed to a list sees its own alone."""
+    """A statement of the caller; otherwise NotFound. A token narrowed to listed tables sees only its own statements."""
     row = repository.own(call.connection, call.caller.member, statement)
     if row is None or (_is_listed(call) and row["token_id"] != call.caller.token):
         call.hide("see", KIND, statement)
@@ -76,7 +79,7 @@ def _is_listed(call: Call) -> bool:
 
 
 def history(call: Call, *, is_active: bool, before: str | None, limit: int) -> list[StatementItem]:
-    """A page of the caller's statements, the newest first."""
+    """A page of the caller's statements, newest first."""
     token = call.caller.token if _is_listed(call) else None
     rows = repository.page(
         call.connection, call.caller.member, token=token, is_active=is_active, before=before, limit=limit
@@ -94,7 +97,7 @@ def _common(row: RowMapping) -> dict[str, Any]:
 
 
 def shown(call: Call, row: RowMapping) -> StatementOut:
-    """A statement, with the first page of its rows if the caller may still read what they were read from."""
+    """A statement, with the first page of rows if the caller may still read the tables behind them."""
     columns, data, is_withheld = None, None, False
     if row["state"] == "succeeded" and row["first_page"] is not None:
         is_withheld = not all(_judged(call, row["id"]))
@@ -110,7 +113,7 @@ def shown(call: Call, row: RowMapping) -> StatementOut:
 
 
 def _writes(call: Call, row: RowMapping) -> list[WriteOut]:
-    """What a statement committed; a table goes by its name now, if the caller may see it."""
+    """The commits of a statement, with current table names if the caller may see them."""
     result = []
     for value in row["writes"] or ():
         table = value["table_id"]
@@ -120,7 +123,7 @@ def _writes(call: Call, row: RowMapping) -> list[WriteOut]:
 
 
 def _judged(call: Call, statement: str) -> Iterator[Decision]:
-    """Whether the caller may read each table that a statement read, now; what they get, or are refused, is recorded."""
+    """The decision for each table that a statement read; reads and refusals are audited."""
     for table in repository.tables_read(call.connection, statement):
         decision = call.decide("execute", "table", table)
         if decision:
@@ -131,7 +134,7 @@ def _judged(call: Call, statement: str) -> Iterator[Decision]:
 
 
 def require_rows(call: Call, statement: str) -> RowMapping:
-    """A statement whose rows are there, and that the caller may read now; else the refusal that the model wants."""
+    """A statement with rows that the caller may read now; otherwise raises the refusal."""
     row = own(call, statement)
     if row["state"] != "succeeded":
         raise Conflict(f"This statement has no rows; its state is {row['state']}")
@@ -144,7 +147,7 @@ def require_rows(call: Call, statement: str) -> RowMapping:
 
 
 def read_page(stages: Stages, statement: str, number: int) -> tuple[bytes, int]:
-    """A page of a result as Arrow, judged now, and how many pages there are."""
+    """A result page as Arrow, authorized now, and the number of pages."""
     row = stages.read(lambda call: require_rows(call, statement))
     if number >= row["pages"]:
         raise NotFound(f"There is no page {number}; the last page is {row['pages'] - 1}")
@@ -157,7 +160,7 @@ def read_page(stages: Stages, statement: str, number: int) -> tuple[bytes, int]:
 
 
 def cancel(call: Call, statement: str) -> str:
-    """Cancel a statement of the caller; its state then. One that is over stays as it is."""
+    """Cancel a statement of the caller; returns its state. A finished statement is not changed."""
     row = own(call, statement)
     state = queue.cancel(STATEMENTS, call.connection, call.now, row)
     if state != row["state"]:
@@ -166,7 +169,7 @@ def cancel(call: Call, statement: str) -> str:
 
 
 def require_forgettable(call: Call, statement: str) -> None:
-    """Refuse to delete what still runs, and what this token may not."""
+    """Refuse to delete a running statement, or one that this token may not delete."""
     row = own(call, statement)
     if not call.caller.narrowing.permits_action("delete", call.now):
         call.note_denial("delete", KIND, statement)

@@ -1,4 +1,4 @@
-"""What workers call about statements beside claim and finish: upload pages, report the columns of a probe."""
+"""Worker endpoints of statements, besides claim and finish: upload pages, report the columns of a probe."""
 
 from contextlib import suppress
 from typing import Annotated
@@ -42,10 +42,10 @@ def upload_page(
     worker: Annotated[WorkerId, Query()],
     fence: Annotated[Fence, Query()],
 ) -> Stored:
-    """Store a page of a result, as an Arrow stream. The first, page 0, travels with the finish."""
+    """Upload a result page as an Arrow stream. Page 0 is sent with the finish."""
     stages.read(lambda call: queue.owned(STATEMENTS, call.connection, statement_id, worker, fence))
     page = b"".join(Body(request))
-    # Taken: sent again because the first answer was lost. A fence has one worker, which sends a page one way only.
+    # A repeated upload, because the first response was lost. A fence has one worker, which sends each page identically.
     with suppress(PathTaken):
         stages.services.store.write(result_page(f"{statement_id}/{fence}", number), [page])
     return Stored(number=number, bytes=len(page))
@@ -61,7 +61,7 @@ def upload_page(
     limiter=LIMITER,
 )
 def report_probe_columns(stages: Stages, statement_id: StatementPath, body: AnalysedIn) -> ColumnsRecorded:
-    """The columns that a query would give, and what they are made of: for the rest of the probe, and for the save."""
+    """Report the columns of a query and their origins, for the rest of the probe and for the save."""
 
     def work(call: Call) -> None:
         row = queue.owned(STATEMENTS, call.connection, statement_id, body.worker, body.fence)

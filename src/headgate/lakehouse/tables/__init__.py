@@ -1,1 +1,1 @@
-"""Tables of the lakehouse, as members see them."""
+"""Tables of the lakehouse, as shown to members."""

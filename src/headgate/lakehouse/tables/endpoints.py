@@ -1,4 +1,4 @@
-"""Tables over HTTP: lists, facts, history, what uses them, and a preview. Their data comes through the catalog."""
+"""Table endpoints: lists, facts, history, dependents and previews. Engines read the data through the catalog."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -50,7 +50,7 @@ TableId = Annotated[str, Path(pattern="^tbl_[0-9a-z]{20}$", examples=["tbl_01k6x
 READING = CapacityLimiter(8)
 """Threads that read metadata files."""
 PREVIEWS = CapacityLimiter(4)
-"""Threads that read data files: as many previews at once, and no other request waits for them."""
+"""Threads that read data files. They limit concurrent previews, and no other request waits for them."""
 
 
 def _on(action: str) -> MemberOn:
@@ -66,15 +66,16 @@ def list_tables(
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
 ) -> LakePage:
-    """Tables by page; without a layer, a prefix begins with the layer's name: `raw.ord`."""
+    """List tables; without a layer, a prefix starts with the layer's name: `raw.ord`."""
     return presentation.listed(call, "table", sort, prefix, limit, cursor, layer)
 
 
 @router.governed("GET", "/{table_id}", _on("see"), Audit.reads, staged=True, limiter=READING)
 def get_table(stages: Stages, table_id: TableId) -> TableOut:
-    """One table: its columns, partitions, order, properties, size and current snapshot, and what the caller can do.
+    """Get a table: its columns, partitions, sort order, properties, size and current snapshot, and the caller's
+    actions.
 
-    Who may read and write it is asked at `/api/access/who-can`, with `execute` and `edit`.
+    For who may read and write it, see `/api/access/who-can` with `execute` and `edit`.
     """
     return _facts(stages, table_id)
 
@@ -109,7 +110,7 @@ def _of_view(call: Call, shown: LakeResource, view: views.View) -> TableOut:
 
 
 def _is_readable(call: Call, shown: LakeResource, view: views.View) -> bool:
-    """Whether the caller may read a view now; not if something behind it has no data, or leads back to it."""
+    """Whether the caller may read a view now; False if a table behind it has no data or the view is cyclic."""
     layer, _, name = shown.name.partition(".")
     try:
         return views.is_readable(call, Ident((layer,), name), view.reads)
@@ -119,10 +120,10 @@ def _is_readable(call: Call, shown: LakeResource, view: views.View) -> bool:
 
 @router.governed("PATCH", "/{table_id}", _on("see"), Audit.changes, errors=[Conflict], staged=True, limiter=READING)
 def change_table(stages: Stages, table_id: TableId, body: TablePatch) -> TableOut:
-    """Change titles and descriptions, of fields too, which needs *describe*; or the name or layer, which needs *delete*
-    on it and Editor on the layer where it will be.
+    """Change titles and descriptions, also of fields, which requires *describe*; or the name or layer, which requires
+    *delete* on the table and Editor on the target layer.
 
-    Grants on it stay, since they hold on to the id.
+    Grants remain, because they refer to the id.
     """
     fields = _fields(stages, table_id, body.fields) if body.fields else {}
     stages.write(lambda call: change_item(call, table_id, body, fields))
@@ -130,7 +131,7 @@ def change_table(stages: Stages, table_id: TableId, body: TablePatch) -> TableOu
 
 
 def _fields(stages: Stages, table: str, patches: list[FieldPatch]) -> dict[int, Texts]:
-    """The texts of fields by their ids; Invalid for a field that the table does not have."""
+    """The texts of fields by field id; Invalid for an unknown field."""
     pointer = stages.read(lambda call: table_repository.pointer(call.connection, table))
     known = table_facts.field_ids(document(stages.services.store, pointer)) if pointer else {}
     folded = {path.casefold(): identifier for path, identifier in known.items()} | known
@@ -147,14 +148,16 @@ def _fields(stages: Stages, table: str, patches: list[FieldPatch]) -> dict[int, 
 
 @router.governed("DELETE", "/{table_id}", _on("delete"), Audit.changes, errors=[Conflict])
 def delete_table(call: Call, table_id: TableId) -> LakeDeleted:
-    """Delete a table with its data; it can be restored for a while. One created under its name is another table."""
+    """Delete a table with its data; it can be restored for a while. A new table under the same name is a different
+    table.
+    """
     deletion.delete_item(call, table_id)
     return deletion.deleted(call, table_id)
 
 
 @router.governed("GET", "/{table_id}/grants", _on("see_access"), Audit.reads)
 def list_table_grants(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GrantPage:
-    """Who was granted what on a table and on its layer, until when, and by whom."""
+    """List the grants on a table and on its layer: who, which level, until when, and by whom."""
     return presentation.grants(call, table_id, limit, cursor)
 
 
@@ -162,7 +165,7 @@ def list_table_grants(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMI
 def list_snapshots(
     stages: Stages, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> SnapshotPage:
-    """The states that a table had and that can still be read, the newest first."""
+    """List the snapshots of a table that can still be read, newest first."""
     purpose = f"snapshots of {table_id}"
     pointer = stages.read(lambda call: table_repository.pointer(call.connection, table_id))
     values: Document = document(stages.services.store, pointer) if pointer else {}
@@ -172,7 +175,7 @@ def list_snapshots(
 
 @router.governed("GET", "/{table_id}/history", _on("see"), Audit.reads)
 def list_commits(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> CommitPage:
-    """Who committed what and when, from the catalog's own ledger, the newest first."""
+    """List the commits to a table from the catalog's ledger, newest first."""
     purpose = f"commits to {table_id}"
     after = begins_after(cursor, purpose)
     items, following = table_repository.commits_page(call.connection, table_id, limit, after, purpose)
@@ -181,7 +184,9 @@ def list_commits(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cu
 
 @router.governed("GET", "/{table_id}/dependents", _on("see"), Audit.reads)
 def list_dependents(call: Call, table_id: TableId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> DependentPage:
-    """Pipelines, data marts and integrations that name a table, as far as the caller may see them."""
+    """List the pipelines, data marts and integrations that reference a table, limited to those that the caller
+    may see.
+    """
     purpose = f"dependents of {table_id}"
     after = begins_after(cursor, purpose)
     who = (call.caller.member, call.caller.narrowing)
@@ -205,8 +210,9 @@ def preview_table(
         list[str] | None, Query(max_length=1000, description="Only these columns; repeat it for each")
     ] = None,
 ) -> Preview:
-    """The first rows of a table without Spark: as JSON, or as an Arrow stream with
-    `Accept: application/vnd.apache.arrow.stream`. At most 8 MB are given; in JSON, long texts are cut."""
+    """Preview the first rows of a table without Spark, as JSON, or as an Arrow stream with `Accept:
+    application/vnd.apache.arrow.stream`. A preview has at most 8 MB; JSON truncates long texts.
+    """
     as_arrow = ARROW in request.headers.get("accept", "")
     asked = previews.PreviewRequest(limit, snapshot, as_of, tuple(columns or ()), as_arrow)
     return previews.preview(stages, table_id, asked)  # type: ignore[return-value]

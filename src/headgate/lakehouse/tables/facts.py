@@ -1,4 +1,4 @@
-"""What is known about a table's data: columns, partitions, order, properties and snapshots, without any place."""
+"""Facts about a table's data: columns, partitions, sort order, properties and snapshots, without storage locations."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _PLACE = re.compile(r"[a-z0-9+.-]+:/|^/", re.IGNORECASE)
 
 
 def facts(resource: LakeResource, pointer: Any, document: Document | None, texts: Texts) -> TableOut:
-    """A table with all that is known about it."""
+    """A table with all its facts."""
     common = dict(resource)
     if document is None:
         return TableOut(**common, **_EMPTY)
@@ -60,7 +60,7 @@ _EMPTY: dict[str, Any] = {
 
 
 def facts_of_view(resource: LakeResource, schema: Document, properties: dict[str, str], view: ViewOut) -> TableOut:
-    """A view with all that is known about it."""
+    """A view with all its facts."""
     values = {"schemas": [schema], "current-schema-id": schema["schema-id"]}
     known = {"columns": columns(values, {}), "properties": _properties(properties)}
     return TableOut(**dict(resource), **{**_EMPTY, **known}, view=view)
@@ -70,7 +70,7 @@ def facts_of_view(resource: LakeResource, schema: Document, properties: dict[str
 
 
 def columns(document: Document, texts: Texts) -> list[ColumnOut]:
-    """The columns of the current schema, with their titles and descriptions."""
+    """The columns of the current schema, with titles and descriptions."""
     return [_column(field, "", texts) for field in current_schema(document)["fields"]]
 
 
@@ -91,7 +91,7 @@ def _column(field: Document, above: str, texts: Texts) -> ColumnOut:
 
 
 def _inner(kind: Any) -> Iterator[Document]:
-    """The fields inside of a nested type, in the form that a column has."""
+    """The fields of a nested type, as columns."""
     if not isinstance(kind, dict):
         return
     if kind["type"] == "struct":
@@ -109,7 +109,7 @@ def _inner(kind: Any) -> Iterator[Document]:
 
 
 def type_text(kind: Any) -> str:
-    """A type in the words of Iceberg."""
+    """A type in Iceberg's notation."""
     if not isinstance(kind, dict):
         return str(kind)
     if kind["type"] == "list":
@@ -172,7 +172,7 @@ def _source(field: Document) -> int:
 
 
 def _properties(result: dict[str, str]) -> dict[str, str]:
-    """Without those that could tell where something lies, or how to get there."""
+    """Properties without those that could reveal storage locations or access to them."""
     return {
         name: value
         for name, value in sorted(result.items())
@@ -200,12 +200,12 @@ def _snapshot(document: Document, current: int | None) -> SnapshotOut:
 
 
 def instant_of(snapshot: Document) -> datetime:
-    """When a snapshot was made."""
+    """The time of a snapshot."""
     return datetime.fromtimestamp(snapshot["timestamp-ms"] / 1000, UTC)
 
 
 def _number(summary: dict[str, str], name: str) -> int | None:
-    """A number of a summary; engines may write what they like there."""
+    """A number in a summary; engines may write arbitrary values there."""
     value = str(summary.get(name, ""))
     return int(value) if re.fullmatch(r"[0-9]{1,18}", value) else None
 
@@ -213,7 +213,7 @@ def _number(summary: dict[str, str], name: str) -> int | None:
 def snapshots_page(
     document: Document, limit: int, after: Cursor | None, purpose: str
 ) -> tuple[list[SnapshotOut], str | None]:
-    """A page of a table's snapshots, the newest first."""
+    """A page of a table's snapshots, newest first."""
     states, current = snapshots(document), current_snapshot(document)
     if after is not None:
         place = (number_of(after.value), number_of(after.id))

@@ -1,6 +1,6 @@
-"""The metadata of tables as plain data, kept by its sum: what a sum names never changes, so that no copy is ever stale.
+"""Cache of parsed table metadata by checksum. The content of a checksum never changes, so entries never become stale.
 
-Nothing here decides: whoever asks has read the pointer, and with it the sum, in a transaction that decided.
+It performs no authorization: callers have read the pointer in a transaction that authorized the access.
 """
 
 import json
@@ -16,12 +16,12 @@ Document = dict[str, Any]
 T = TypeVar("T")
 
 MOST_BYTES = 32 << 20
-"""How many bytes of metadata files are kept parsed, in each process; in memory they take a few times that."""
+"""Maximum bytes of metadata files cached per process; parsed, they take several times that in memory."""
 MOST_TABLES = 256
 
 
 class LruCache(Generic[T]):
-    """The values used last, up to a number and a weight."""
+    """The most recently used values, limited by number and weight."""
 
     def __init__(self, most: int, heaviest: int) -> None:
         self._most, self._heaviest, self._weight = most, heaviest, 0
@@ -29,7 +29,9 @@ class LruCache(Generic[T]):
         self._lock = threading.Lock()
 
     def get(self, key: Any, make: Callable[[], tuple[T, int]]) -> T:
-        """The value of a key, made with its weight if it is not there. Two threads may make the same one."""
+        """The value of a key, created with its weight if missing. Two threads may create the same value
+        concurrently.
+        """
         with self._lock:
             response = self._values.get(key)
             if response is not None:
@@ -50,7 +52,7 @@ _documents: LruCache[Document] = LruCache(MOST_TABLES, MOST_BYTES)
 
 
 def document(store: Store, pointer: Any) -> Document:
-    """The metadata that a pointer names. It is shared: do not change it."""
+    """The metadata of a pointer. It is shared, so do not modify it."""
 
     def load() -> tuple[Document, int]:
         content = read_metadata(store, pointer["table_id"], pointer["metadata_file"], pointer["metadata_sha256"])
@@ -60,7 +62,7 @@ def document(store: Store, pointer: Any) -> Document:
 
 
 def current_schema(document: Document) -> Document:
-    """The schema that the table has now."""
+    """The current schema of the table."""
     return schema_of(document, document["current-schema-id"])
 
 
@@ -71,13 +73,13 @@ def schema_of(document: Document, identifier: int) -> Document:
 
 
 def snapshots(document: Document) -> list[Document]:
-    """The snapshots of a table, the newest first."""
+    """The snapshots of a table, newest first."""
     return sorted(
         document.get("snapshots") or (), key=lambda value: (value["timestamp-ms"], value["snapshot-id"]), reverse=True
     )
 
 
 def current_snapshot(document: Document) -> int | None:
-    """The id of the snapshot that is the table now; none before the first."""
+    """The id of the current snapshot; None before the first commit."""
     identifier = document.get("current-snapshot-id")
     return None if identifier in {None, -1} else identifier

@@ -1,4 +1,4 @@
-"""A preview of a table: which snapshot and columns are asked for, and the rows as JSON or Arrow."""
+"""Table previews: select the snapshot and columns, and return rows as JSON or Arrow."""
 
 import re
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
 MAX_CELL = 10_000
-"""The longest text that a cell has in JSON."""
+"""Maximum length of text in a JSON cell."""
 MOST_PARSED = 256
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewRequest:
-    """What a caller asks of a preview."""
+    """The parameters of a preview."""
 
     limit: int
     snapshot: str | None
@@ -39,7 +39,7 @@ class PreviewRequest:
 
 
 def preview(stages: Stages, table: str, asked: PreviewRequest) -> Preview | Response:
-    """Some rows of a table. The caller's right is judged before the files are read, and before the rows are given."""
+    """Some rows of a table. Access is checked before the files are read and again before the rows are returned."""
     pointer = stages.read(lambda call: _begin(call, table))
     values = document(stages.services.store, pointer)
     snapshot = _snapshot(values, asked)
@@ -66,17 +66,17 @@ def _begin(call: Call, table: str) -> Any:
 
 
 def _note(call: Call, table: str, snapshot: int | None, count: int) -> None:
-    """Judge once more, and have it recorded that rows were given."""
+    """Authorize again and audit the read."""
     decision = call.require("execute", "table", table)
     told = {"member": call.caller.member, "read": "preview", "rows": count, "snapshot": repository.id_text(snapshot)}
     call.note_data("execute", "table", table, decision, **told)
 
 
-# Which snapshot
+# Snapshot selection
 
 
 def _snapshot(document: Document, asked: PreviewRequest) -> int | None:
-    """The id of the snapshot that is asked for; none for a table that has none yet."""
+    """The id of the requested snapshot; None for a table without snapshots."""
     if asked.snapshot is not None and asked.as_of is not None:
         raise Invalid("as_of: give either a snapshot or a time")
     known = {value["snapshot-id"] for value in document.get("snapshots") or ()}
@@ -91,7 +91,7 @@ def _snapshot(document: Document, asked: PreviewRequest) -> int | None:
 
 
 def _at(document: Document, moment: datetime, known: set[int]) -> int:
-    """The snapshot that was the table at a moment."""
+    """The snapshot that was current at a given time."""
     millis = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000
     log = [value for value in document.get("snapshot-log") or () if value["timestamp-ms"] <= millis]
     if not log:
@@ -108,7 +108,7 @@ _parsed: "LruCache[TableMetadata]" = LruCache(MOST_PARSED, MOST_PARSED)
 
 
 def parsed(pointer: Any, document: Document, snapshot: int | None) -> "TableMetadata":
-    """The metadata as PyIceberg knows it, with this snapshot alone: to read all of many takes longer than the rows."""
+    """PyIceberg metadata with this snapshot only, because parsing many snapshots takes longer than reading the rows."""
 
     def parse() -> "tuple[TableMetadata, int]":
         from pyiceberg.table.metadata import TableMetadataUtil
@@ -122,7 +122,7 @@ def parsed(pointer: Any, document: Document, snapshot: int | None) -> "TableMeta
 
 
 def _projection(metadata: "TableMetadata", document: Document, snapshot: int | None, columns: tuple[str, ...]) -> Any:
-    """The schema of the snapshot, or those of its columns that are asked for."""
+    """The schema of the snapshot, or the requested columns of it."""
     schema = metadata.schema()
     state: Document = next((value for value in document.get("snapshots") or () if value["snapshot-id"] == snapshot), {})
     if state.get("schema-id") is not None:

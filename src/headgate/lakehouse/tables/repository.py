@@ -15,7 +15,7 @@ _members = member_table.c
 
 
 def pointer(connection: Connection, table: str) -> Any:
-    """The pointer of a table with the name of who moved it last; None before its first commit."""
+    """The pointer of a table with the name of its last committer; None before the first commit."""
     query = (
         select(table_pointer_table, _members.name.label("committed_by"))
         .outerjoin(member_table, (_members.id == table_pointer_table.c.committed_by_id) & _members.removed_at.is_(None))
@@ -33,7 +33,7 @@ def pointers(connection: Connection, tables: Iterable[str]) -> dict[str, Any]:
 def commits_page(
     connection: Connection, table: str, limit: int, after: Cursor | None, purpose: str
 ) -> tuple[list[CommitOut], str | None]:
-    """A page of the commits to a table, the newest first."""
+    """A page of the commits to a table, newest first."""
     commits = commit_table.c
     query = (
         select(commit_table, _members.name.label("member_name"))

@@ -1,8 +1,7 @@
-"""The first rows of a table without Spark: no more manifests, files, rows and bytes are read than they need.
+"""Reads the first rows of a table without Spark, with a minimum of manifests, files, rows and bytes.
 
-PyIceberg plans and projects; the Parquet files are read here, in batches so small that even the largest cell that a
-file's own footer allows for keeps within the limit. Every file is opened by a FileIO that opens nothing outside the
-table's own folders.
+PyIceberg plans and projects. The Parquet files are read here in batches so small that even the largest cell allowed by
+a file's footer stays within the limit. A FileIO limited to the table's folders opens every file.
 """
 
 import time
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
 
 MAX_BYTES = 8 << 20
-"""How many bytes of rows are given, as Arrow."""
+"""Maximum bytes of returned rows, as Arrow."""
 MAX_ROW_BYTES = 32 << 20
 BATCH_BYTES = 64 << 20
-"""How many bytes a batch may have, if all its cells are as large as their column in the file."""
+"""Maximum bytes of a batch if all its cells have the maximum size of their column."""
 MAX_DELETE_BYTES = 32 << 20
 SECONDS = 10.0
 INSTEAD = "; query it with SQL instead"
@@ -33,12 +32,12 @@ _log = get_logger("headgate.preview")
 
 
 class _Full(Exception):
-    """There is no more room, or no more time."""
+    """The limit of bytes or time is reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """Which rows are asked for: the first ones of a snapshot, with these columns."""
+    """The requested rows: the first ones of a snapshot, with these columns."""
 
     metadata: "TableMetadata"
     snapshot: int
@@ -66,7 +65,7 @@ def first_rows(store: Store, table: str, wanted: ScanRequest) -> tuple["pa.Table
 
 
 class _Scan:
-    """One reading, within its limits of rows, bytes and time."""
+    """A scan with limits of rows, bytes and time."""
 
     def __init__(self, store: Store, table: str, wanted: ScanRequest) -> None:
         self.wanted, self.io = wanted, table_io(store, table)
@@ -81,7 +80,7 @@ class _Scan:
         more = False
         try:
             for task in self._tasks():
-                # If it is full in the middle of a file, what came before stays in the list.
+                # If the limit is reached in the middle of a file, earlier batches stay in the list.
                 parts.extend(self._rows_of(task))
                 if self.left == 0:
                     break
@@ -94,7 +93,7 @@ class _Scan:
         return result.slice(0, self.wanted.limit), more or result.num_rows > self.wanted.limit
 
     def _tasks(self) -> Iterator["FileScanTask"]:
-        """The files of the snapshot, each with its deletes; a manifest is opened when its turn comes."""
+        """The files of the snapshot with their deletes; manifests are opened lazily."""
         from pyiceberg.expressions import AlwaysTrue
         from pyiceberg.manifest import ManifestContent
         from pyiceberg.table import ManifestGroupPlanner
@@ -116,7 +115,7 @@ class _Scan:
             raise Unavailable(f"The preview found no row within {SECONDS:.0f} seconds{INSTEAD}")
 
     def _rows_of(self, task: "FileScanTask") -> Iterator["pa.RecordBatch"]:
-        """The rows of one file that are wanted, in the columns of the table as it was."""
+        """The requested rows of one file, in the columns of the snapshot's schema."""
         from pyiceberg.io.pyarrow import (
             _get_column_projection_values,
             _to_requested_schema,
@@ -153,7 +152,7 @@ class _Scan:
                 )
 
     def _batches(self, file: Any, columns: list[str], deleted: list[Any]) -> Iterator["pa.RecordBatch"]:
-        """Rows of an open file, without the deleted ones, until there are enough."""
+        """Rows of an open file without deleted ones, up to the limit."""
         index = 0
         for group in range(file.metadata.num_row_groups):
             size = _batch_size(file.metadata.row_group(group), set(columns))
@@ -168,7 +167,7 @@ class _Scan:
                     return
 
     def _take(self, rows: "pa.RecordBatch") -> None:
-        """Count rows in, or raise _Full. A first row that is too large is an error, not an empty preview."""
+        """Count rows, or raise _Full. A first row that is too large is an error, not an empty preview."""
         size = rows.nbytes
         if not self.rows and size / rows.num_rows > MAX_ROW_BYTES:
             raise Conflict(f"A row is larger than {MAX_ROW_BYTES:,} bytes; select fewer columns{INSTEAD}")
@@ -179,7 +178,7 @@ class _Scan:
         self.left -= rows.num_rows
 
     def _deleted(self, task: "FileScanTask") -> list[Any]:
-        """The positions in a file that were deleted."""
+        """The deleted row positions of a file."""
         from pyiceberg.io.pyarrow import _read_deletes
 
         if sum(file.file_size_in_bytes for file in task.delete_files) > MAX_DELETE_BYTES:
@@ -194,14 +193,14 @@ class _Scan:
 
 
 def _opened(source: Any) -> Any:
-    """A Parquet file that is read page by page, rather than by whole columns."""
+    """A Parquet file that is read page by page instead of by whole columns."""
     import pyarrow.parquet as pq
 
     return pq.ParquetFile(source, pre_buffer=False, buffer_size=1 << 20)
 
 
 def _batch_size(group: Any, columns: set[str]) -> int:
-    """How many rows may be read at once: any of them may have the largest cell of each column."""
+    """The number of rows per batch, assuming the largest cell of each column."""
     largest: int = sum(
         group.column(n).total_uncompressed_size
         for n in range(group.num_columns)
@@ -211,14 +210,14 @@ def _batch_size(group: Any, columns: set[str]) -> int:
 
 
 def _leaves(schema: "Schema") -> set[int]:
-    """The ids of the fields to read: a list or map is read by what is inside of it."""
+    """The field ids to read; for a list or map, those of its elements."""
     from pyiceberg.types import ListType, MapType
 
     return {id_ for id_ in schema.field_ids if not isinstance(schema.find_type(id_), MapType | ListType)}
 
 
 def _without(batch: "pa.RecordBatch", deleted: list[Any], index: int) -> "pa.RecordBatch":
-    """A batch that begins at this row of its file, without the deleted rows."""
+    """A batch starting at this row of its file, without the deleted rows."""
     from pyiceberg.io.pyarrow import _combine_positional_deletes
 
     if not deleted:

@@ -1,4 +1,4 @@
-"""Deletes and restores layers, tables and volumes, each in the transaction of its call."""
+"""Deletes and restores layers, tables and volumes in the transaction of the call."""
 
 from datetime import timedelta
 
@@ -19,7 +19,7 @@ from headgate.platform.unit_of_work.call import Call
 
 
 def delete_item(call: Call, item_id: str) -> None:
-    """Delete a layer, table or volume, to be restored until its time is over. Its name is free at once."""
+    """Delete a layer, table or volume. It can be restored until it is purged. Its name is free immediately."""
     kind = items.kind_of_item(call, item_id)
     decision = call.require("delete", kind, item_id)
     _refuse_in_use(call.connection, item_id)
@@ -56,7 +56,7 @@ _USES = {
     ),
     "run_pointers": (_RUN, _RUN),
 }
-"""Why something cannot be deleted, said of one and of several."""
+"""Reasons why an item cannot be deleted, in singular and plural."""
 
 
 def _refuse_in_use(connection: Connection, item: str) -> None:
@@ -66,9 +66,9 @@ def _refuse_in_use(connection: Connection, item: str) -> None:
 
 
 def restore_item(call: Call, item_id: str, *, name: str | None = None) -> str:
-    """Bring a deleted layer, table or volume back, with its grants and all that named it, under its own id.
+    """Restore a deleted layer, table or volume under its own id, with its grants and references.
 
-    It needs what deleting it needed; under another name, also what renaming it needs.
+    It requires the same rights as the deletion; under another name, also those of a rename.
     """
     row = trash.one(call.connection, item_id)
     decision = trash.decide(call, row) if row else None
@@ -96,7 +96,9 @@ def restore_item(call: Call, item_id: str, *, name: str | None = None) -> str:
 
 
 def _require_naming(call: Call, kind: str, layer: str) -> None:
-    """Refuse another name to who could not make one of that name: whether it is taken is not theirs to know."""
+    """Refuse another name to callers who may not create an item there, because the error for a taken name would reveal
+    hidden items.
+    """
     if kind == "layer":
         call.require("create_layer", "organization", "organization")
     elif not items.decide_create(call, kind, layer):
@@ -113,7 +115,7 @@ def _renamed(kept: retained_rows.Kept, name: str) -> retained_rows.Kept:
 
 
 def deleted(call: Call, identifier: str) -> LakeDeleted:
-    """What has just been deleted, as whoever did it sees it."""
+    """The deleted item as shown to the member who deleted it."""
     row = trash.one(call.connection, identifier)
     layer = items.full_name(call.connection, row["layer_id"]) if row["kind"] != "layer" else ""
     return trash.shown(row, layer, Named(id=call.caller.member, name=call.subject.name))

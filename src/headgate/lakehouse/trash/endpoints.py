@@ -1,4 +1,4 @@
-"""What was deleted, over HTTP: who may restore it sees it, for as long as it can be restored."""
+"""Trash endpoints. Members who may restore an item see it until it is purged."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ _PURPOSE = "deleted"
 
 @router.governed("GET", "", SignedIn("sees what they may restore"), Audit.reads)
 def list_deleted_items(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> DeletedPage:
-    """Deleted layers, tables and volumes that the caller could have deleted, the newest first."""
+    """List deleted layers, tables and volumes that the caller may restore, newest first."""
     items, following = trash.page(call, limit, begins_after(cursor, _PURPOSE), _PURPOSE)
     call.note_read("see", "deleted", None)
     return DeletedPage(items=items, next_cursor=following)
@@ -33,9 +33,9 @@ def list_deleted_items(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After =
     "POST", "/{deleted_id}/restore", SignedIn("restores what they could delete"), Audit.changes, errors=[Conflict]
 )
 def restore_deleted_item(call: Call, deleted_id: DeletedId, body: Restore) -> LakeResource:
-    """Bring it back under its own id, with its grants that have not ended, its texts, and all that named it.
+    """Restore an item under its own id, with its unexpired grants, its texts, and its references.
 
-    If its name was taken meanwhile, give another; that needs Editor on its layer.
+    If its name is taken, provide another; that requires Editor on its layer.
     """
     deletion.restore_item(call, deleted_id, name=body.name)
     return presentation.one(call, deleted_id)

@@ -19,7 +19,8 @@ deleted_item_table = Table(
     Index("ix_deleted_items_layer_id", "layer_id"),
     Index("ix_deleted_items_purge_at", "purge_at"),
 )
-"""A layer, table or volume that was deleted and can be restored until `purge_at`.
+"""A deleted layer, table or volume that can be restored until `purge_at`.
 
-Its rows are gone, so that nothing sees it; `kept` holds them: the resource, pointer, grants, texts, files, and what
-named it. A layer's own id stands in its `layer_id`."""
+Its rows are deleted, so it is invisible. `kept` holds them: the resource, pointer, grants, texts, files and references.
+For a layer, `layer_id` is its own id.
+"""

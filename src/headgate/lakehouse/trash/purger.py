@@ -1,7 +1,7 @@
-"""Ends what was deleted when its time is over: its folders, by its id, and then its row.
+"""Purges deleted items after their retention: their folders by id, then their row.
 
-A row is first marked, in a transaction of its own, so that nothing restores it any more. Whatever happens between the
-steps, the next round takes them again.
+A row is first marked in a separate transaction, so that it can no longer be restored. After a crash, the next round
+repeats all steps.
 """
 
 import threading
@@ -25,7 +25,7 @@ _log = get_logger("headgate.purging")
 
 
 def purge(database: Database, store: Store, now: datetime, is_stopping: Callable[[], bool] = lambda: False) -> int:
-    """End everything that is due; how many that were. Work on files is done outside any transaction."""
+    """Purge everything due; returns the number. Files are deleted outside of any transaction."""
     count = 0
     while not is_stopping():
         marked = database.write(lambda connection: _mark(connection, now))
@@ -40,7 +40,7 @@ def purge(database: Database, store: Store, now: datetime, is_stopping: Callable
 
 
 def _mark(connection: Connection, now: datetime) -> list[tuple[str, list[str]]]:
-    """What is due, marked, with the folders to delete. What was in a layer that is gone for good is due too."""
+    """Mark due items; returns them with the folders to delete. Items of a purged layer are due too."""
     other = deleted_item_table.alias("other")
     layer_lives = exists(select(layer_table.c.id).where(layer_table.c.id == _deleted.layer_id))
     layer_waits = exists(select(other.c.id).where(other.c.id == _deleted.layer_id))
@@ -72,7 +72,7 @@ def _end(connection: Connection, identifier: str, now: datetime) -> None:
 
 
 class Purger:
-    """Runs rounds of `purge` in a thread of their own: a large table holds up nothing but other purges."""
+    """Runs `purge` in a separate thread, so that a large table delays only other purges."""
 
     def __init__(self, database: Database, store: Callable[[], Store]) -> None:
         self._database, self._store = database, store
@@ -80,7 +80,7 @@ class Purger:
         self._thread: threading.Thread | None = None
 
     def nudge(self, now: datetime) -> None:
-        """Start a round, unless one is under way."""
+        """Start a round, unless one is in progress."""
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._round, args=(now,), name="purge", daemon=True)
             self._thread.start()
@@ -92,7 +92,7 @@ class Purger:
             _log.warning("cannot purge deleted resources; trying again", error=(str(error).splitlines() or [""])[0])
 
     def close(self) -> None:
-        """Begin no other; one that is cut short is taken up by the next process."""
+        """Start no further item; the next process completes an interrupted one."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(timeout=2)

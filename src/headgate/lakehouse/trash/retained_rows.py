@@ -1,6 +1,6 @@
-"""What is kept of a deleted layer, table or volume: every row that goes with it, and every link that it had.
+"""The retained rows of a deleted layer, table or volume: its dependent rows and its references.
 
-Which rows those are is read from the foreign keys, so that a new table of the database is kept without a word here.
+The rows are determined from the foreign keys, so a new database table is included without changes here.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ from headgate.platform.authorization.models import audience_table, resource_tabl
 Row = dict[str, Any]
 Kept = dict[str, Any]
 ITSELF = frozenset({"resources", "layers", "lake_items"})
-"""The tables in which a layer, table or volume has its own row, under its id."""
+"""The database tables that hold the item's own row."""
 _LEFT_OUT = frozenset({audience_table.name, "uploads"})
-"""What is not kept: the index is derived, and an upload under way ends with its volume."""
+"""Not retained: the index is derived, and uploads in progress end with their volume."""
 
 
 @cache
 def _pointing(ondelete: str | None) -> tuple[tuple[Table, str], ...]:
-    """The columns that name a layer, table or volume, and do this when it goes; parents first."""
+    """The columns that reference a lakehouse item with this ON DELETE rule; parents first."""
     return tuple(
         (table, key.parent.name)
         for table in METADATA.sorted_tables
@@ -40,7 +40,7 @@ def _plain(row: Any) -> Row:
 
 
 def _stored(table: Table, row: Row) -> Row:
-    """A kept row as the database takes it; a column that the table no longer has is left out."""
+    """A retained row as the database accepts it, without columns that no longer exist."""
     values: Row = {}
     for name, value in row.items():
         column = table.columns.get(name)
@@ -51,7 +51,7 @@ def _stored(table: Table, row: Row) -> Row:
 
 
 def keep(connection: Connection, identifier: str) -> Kept:
-    """The rows that go with a layer, table or volume, and the links to it that end."""
+    """Collect the dependent rows of an item and the references that end."""
     rows: dict[str, list[Row]] = {}
     for table, column in ((resource_table, "id"), *_pointing("CASCADE")):
         result = connection.execute(select(table).where(table.c[column] == identifier)).mappings().all()
@@ -65,7 +65,7 @@ def keep(connection: Connection, identifier: str) -> Kept:
 
 
 def users(connection: Connection, identifier: str) -> dict[str, int]:
-    """How many rows of which tables keep a layer, table or volume from being deleted."""
+    """The number of rows per database table that prevent a deletion."""
     values: dict[str, int] = {}
     for table, column in _pointing(None):
         count = select(func.count()).select_from(table).where(table.c[column] == identifier)
@@ -74,7 +74,7 @@ def users(connection: Connection, identifier: str) -> dict[str, int]:
 
 
 def restore_rows(connection: Connection, identifier: str, kept: Kept, now: datetime) -> None:
-    """Write the kept rows again, but for those whose time or whose other end is over, and link what was linked."""
+    """Insert the retained rows again, except expired ones and those whose other end is gone, and restore references."""
     for table in METADATA.sorted_tables:
         rows = [_stored(table, row) for row in kept["rows"].get(table.name, ())]
         rows = _whole(connection, table, rows, identifier)
@@ -95,7 +95,7 @@ def _is_over(row: Row, now: datetime) -> bool:
 
 
 def _of_present(connection: Connection, grants: list[Row]) -> list[Row]:
-    """Without the grants of members who were removed since: returning restores nothing, and this does not either."""
+    """The grants without those of removed members: restoring must not bring them back."""
     text = f"SELECT id FROM members WHERE removed_at IS NOT NULL AND {among(connection, 'id', 'ids')}"
     bound_ids = {"ids": many(connection, [row["grantee_id"] for row in grants])}
     gone = {row[0] for row in fetch(connection, text, bound_ids)} if grants else set()
@@ -103,7 +103,7 @@ def _of_present(connection: Connection, grants: list[Row]) -> list[Row]:
 
 
 def _whole(connection: Connection, table: Table, rows: list[Row], identifier: str) -> list[Row]:
-    """The rows whose foreign keys still hold; where a column may be empty, it is emptied instead."""
+    """The rows whose foreign keys still hold; nullable columns are set to null instead."""
     for column, target in _foreign(table):
         named = sorted({row[column.name] for row in rows if row.get(column.name)} - {identifier})
         if not named:

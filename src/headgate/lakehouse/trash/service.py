@@ -1,4 +1,4 @@
-"""What was deleted and can be restored: who may, and what is known of it."""
+"""Deleted items: who may restore them, and their details."""
 
 import json
 from collections.abc import Sequence
@@ -24,23 +24,23 @@ _deleted = deleted_item_table.c
 
 
 def one(connection: Connection, identifier: str) -> Any:
-    """The row of something deleted, or None."""
+    """The row of a deleted item, or None."""
     query = select(deleted_item_table).where(_deleted.id == identifier)
     return connection.execute(query).mappings().one_or_none()
 
 
 def forget(connection: Connection, identifier: str) -> None:
-    """Drop the row: it was restored, or is gone for good."""
+    """Delete the row after a restore or purge."""
     connection.execute(delete(deleted_item_table).where(_deleted.id == identifier))
 
 
 def is_marked(kept: dict[str, Any]) -> bool:
-    """Whether its end has begun: then only the folders to delete are left of what was kept."""
+    """Whether purging has started: then only the folders to delete are retained."""
     return "folders" in kept
 
 
 def thing(call: Call, row: Any) -> Layer | Table | Volume:
-    """Something deleted as decisions see it: its own grants as they were, those of its layer as they are."""
+    """A deleted item for authorization: with its own former grants and the current ones of its layer."""
     grants = tuple(_grant(kept) for kept in row["kept"]["rows"].get("grants", ()))
     if row["kind"] == "layer":
         return Layer(id=row["id"], name=row["name"], grants=grants)
@@ -55,9 +55,11 @@ def _grant(kept: dict[str, Any]) -> Grant:
 
 
 def decide(call: Call, row: Any) -> Decision:
-    """Whether the caller may restore it: whoever may delete it, as its grants were and its layer's are.
+    """Whether the caller may restore an item: members who could delete it, by its former grants and its layer's current
+    ones.
 
-    Nobody may whose time is over, whether or not it is gone already."""
+    After the retention, nobody may, even if it is not purged yet.
+    """
     if row["purge_at"] <= call.now or is_marked(row["kept"]):
         return DENIED
     targets = Targets(call.facts, call.subject, call.caller.narrowing)
@@ -65,7 +67,7 @@ def decide(call: Call, row: Any) -> Decision:
 
 
 def shown(row: Any, layer: str, by: Named | None) -> LakeDeleted:
-    """Something deleted, as the API shows it."""
+    """A deleted item as an API schema."""
     return LakeDeleted(
         id=row["id"],
         kind=row["kind"],
@@ -80,7 +82,7 @@ BATCH = 200
 
 
 def page(call: Call, limit: int, after: Cursor | None, purpose: str) -> tuple[list[LakeDeleted], str | None]:
-    """A page of what the caller may restore, the newest first."""
+    """A page of items that the caller may restore, newest first."""
     results: list[Any] = []
     while len(results) <= limit:
         rows = _batch(call, after)
@@ -99,7 +101,7 @@ def _place(row: Any) -> Cursor:
 
 
 def _batch(call: Call, after: Cursor | None) -> list[Any]:
-    """The next rows, with only so much of what was kept as a decision needs: a volume may have kept many files."""
+    """The next rows, with only the retained data that the decision needs, because a volume may have many files."""
     columns = [column for column in deleted_item_table.columns if column.name != "kept"]
     query = (
         select(*columns, _kept_grants(call.connection).label("grants"), member_table.c.name.label("by_name"))
@@ -127,7 +129,7 @@ def _kept_grants(connection: Connection) -> Any:
 
 
 def _instant(text: str) -> datetime:
-    """The time in a cursor; Invalid for one that somebody made up."""
+    """The time in a cursor; Invalid for a forged cursor."""
     try:
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -140,7 +142,7 @@ def _by(row: Any) -> Named | None:
 
 
 def _layer_names(connection: Connection, rows: Sequence[Any]) -> dict[str, str]:
-    """The names of layers, also of deleted ones."""
+    """The names of layers, including deleted ones."""
     ids = {row["layer_id"] for row in rows}
     alive = select(resource_table.c.id, resource_table.c.name).where(resource_table.c.id.in_(ids))
     gone = select(_deleted.id, _deleted.name).where(_deleted.id.in_(ids))

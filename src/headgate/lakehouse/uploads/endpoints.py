@@ -1,4 +1,4 @@
-"""Uploads in parts over HTTP: begin, send parts, see how far it is, finish or cancel."""
+"""Endpoints of resumable uploads: start, send parts, get the offset, finish or cancel."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ from headgate.platform.unit_of_work.stages import Stages
 router = GovernedRouter(prefix="/api", tags=["files"])
 
 JOINING = CapacityLimiter(4)
-"""Threads that make parts one file: as many as a disk can serve at a time."""
+"""Threads that join parts; as many as a disk serves well at a time."""
 OWN = SignedIn("goes on with an upload of their own, with edit on its volume")
 
 UploadId = Annotated[str, Path(pattern="^upl_[0-9a-z]{20}$", examples=["upl_01k6x3v9c2m4n8p0q7rs"])]
@@ -35,20 +35,20 @@ UploadId = Annotated[str, Path(pattern="^upl_[0-9a-z]{20}$", examples=["upl_01k6
 
 @router.governed("POST", "/volumes/{volume_id}/uploads", MemberOn("edit"), Audit.changes, errors=[Conflict])
 def create_upload(call: Call, volume_id: VolumeId, body: UploadBegin) -> UploadOut:
-    """Announce a file that is sent in parts; then PATCH the parts, and finish. Only its beginner goes on with it."""
+    """Start a resumable upload; then PATCH the parts and finish. Only the member who started it can continue it."""
     return service.begin(call, volume_id, body)
 
 
 @router.governed("GET", "/volumes/{volume_id}/uploads", MemberOn("edit"), Audit.nothing)
 def list_uploads(call: Call, volume_id: VolumeId) -> UploadList:
-    """The caller's uploads that can be gone on with, the newest first."""
+    """List the caller's uploads that can be continued, newest first."""
     rows = repository.of_member(call.connection, volume_id, call.caller.member, call.now)
     return UploadList(items=[service.listed(row) for row in rows])
 
 
 @router.governed("GET", "/uploads/{upload_id}", OWN, Audit.nothing)
 def get_upload(call: Call, upload_id: UploadId) -> UploadOut:
-    """An upload, with the byte at which to go on; a HEAD has it in `Upload-Offset`."""
+    """Get an upload with its offset; HEAD returns it in `Upload-Offset`."""
     return service.shown(call, service.own(call, upload_id))
 
 
@@ -68,9 +68,9 @@ def append_to_upload(
     upload_id: UploadId,
     upload_offset: Annotated[int, Header(ge=0, le=1 << 60, description="The offset of the part")],
 ) -> UploadOut:
-    """Send bytes that go on at `Upload-Offset`. Elsewhere than at the offset it is a conflict, which names the offset.
+    """Append bytes at `Upload-Offset`. Any other offset is a conflict that names the right one.
 
-    Of a long body, every 32 MiB are safe as they come; after a broken connection, look how far it is and go on.
+    A long body is stored durably every 32 MiB. After a lost connection, get the offset and continue.
     """
     return service.append(stages, upload_id, upload_offset, Body(request))
 
@@ -79,12 +79,12 @@ def append_to_upload(
     "POST", "/uploads/{upload_id}/finish", OWN, Audit.changes, errors=[Conflict], staged=True, limiter=JOINING
 )
 def finish_upload(stages: Stages, upload_id: UploadId, body: UploadFinish) -> FileOut:
-    """Make the parts a file of the volume. Repeating it gives the same file."""
+    """Finish an upload as a file of the volume. Repeating this returns the same file."""
     return service.finish(stages, upload_id, body.sha256)
 
 
 @router.governed("DELETE", "/uploads/{upload_id}", OWN, Audit.changes, staged=True)
 def cancel_upload(stages: Stages, upload_id: UploadId) -> UploadCancelled:
-    """Give an upload up; its parts are removed."""
+    """Cancel an upload and delete its parts."""
     service.cancel(stages, upload_id)
     return UploadCancelled(id=upload_id)

@@ -20,4 +20,4 @@ upload_table = Table(
     Index("ix_uploads_volume_id", "volume_id"),
     Index("ix_uploads_expires_at", "expires_at"),
 )
-"""A resumable upload under way; `received` bytes of it are safe."""
+"""A resumable upload in progress; `received` bytes are durable."""

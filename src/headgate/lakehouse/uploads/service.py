@@ -1,8 +1,8 @@
-"""Uploads in parts, which can be resumed after any interruption.
+"""Resumable uploads.
 
-A part is a file of its own, named by the byte that it begins at, and durable before `received` counts it. The first
-one that is written at a place stays: a second one there is not, and the caller is told where to go on. At the end the
-parts become one file, whose id follows from the upload's, so that an end that is repeated makes no second one.
+A part is a file named by its offset, and is durable before `received` counts it. The first part written at an offset
+wins; a second one is rejected with the current offset. Finishing joins the parts into one file, whose id is derived
+from the upload's, so that a repeated finish creates no second file.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,14 +33,14 @@ from headgate.warehouse.locations import upload_part, upload_root, volume_file
 from headgate.warehouse.store import Missing, PathTaken, Store
 
 PART = 32 << 20
-"""The most bytes that are kept, and judged, at once: what a broken connection costs of a longer body."""
+"""Maximum bytes stored and authorized at once; a lost connection costs at most this much."""
 PIECE = 1 << 20
 
 _log = get_logger("headgate.files")
 
 
 class WrongOffset(Conflict):
-    """A part does not begin where the last one ended."""
+    """A part does not start at the current offset."""
 
     def __init__(self, offset: int, detail: str) -> None:
         super().__init__(detail, offset=offset)
@@ -48,13 +48,13 @@ class WrongOffset(Conflict):
 
 
 class BodyParts:
-    """A body, cut into parts."""
+    """A body, split into parts."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces, self._held = iter(pieces), b""
 
     def has_more(self) -> bool:
-        """Whether a byte is left."""
+        """Whether there are more bytes."""
         while not self._held:
             piece = next(self._pieces, None)
             if piece is None:
@@ -63,7 +63,7 @@ class BodyParts:
         return True
 
     def part(self, most: int) -> Iterator[bytes]:
-        """The next bytes, no more than these."""
+        """The next bytes, up to `most`."""
         while most > 0 and self.has_more():
             piece, self._held = self._held[:most], self._held[most:]
             most -= len(piece)
@@ -71,13 +71,13 @@ class BodyParts:
 
 
 def shown(call: Call, row: Any) -> UploadOut:
-    """An upload as the API shows it; its offset in a header too."""
+    """An upload as an API schema, with its offset in a header."""
     call.recorded.headers["Upload-Offset"] = str(row["received"])
     return listed(row)
 
 
 def listed(row: Any) -> UploadOut:
-    """An upload as the API shows it."""
+    """An upload as an API schema."""
     return UploadOut(
         id=row["id"],
         volume=row["volume_id"],
@@ -90,7 +90,7 @@ def listed(row: Any) -> UploadOut:
 
 
 def own(call: Call, identifier: str) -> Any:
-    """An upload of the caller's own, into a volume that they may write to now; NotFound to everyone else."""
+    """One of the caller's uploads, to a volume that they may write now; otherwise NotFound."""
     row = repository.one(call.connection, identifier, call.now)
     if row is None:
         call.hide("edit", "upload", identifier)
@@ -105,7 +105,7 @@ def _expires(call: Call) -> datetime:
 
 
 def begin(call: Call, volume: str, body: UploadBegin) -> UploadOut:
-    """Begin an upload, if the file could be put there now."""
+    """Start an upload, if the file could be stored there now."""
     call.require("edit", "volume", volume)
     most = call.settings.warehouse.max_file_bytes
     if body.size > most:
@@ -130,7 +130,7 @@ def begin(call: Call, volume: str, body: UploadBegin) -> UploadOut:
 
 
 def append(stages: Stages, identifier: str, offset: int, body: Iterable[bytes]) -> UploadOut:
-    """Keep a body that goes on at this byte; part by part, each judged anew."""
+    """Append a body at this offset, part by part, each authorized again."""
     row, upload = stages.read(lambda call: _seen(call, identifier))
     _refuse_elsewhere(row, offset)
     with SEATS.taken_by(stages.who.member):
@@ -165,7 +165,7 @@ def _refuse_elsewhere(row: Any, offset: int) -> None:
 
 
 def _keep(store: Store, identifier: str, offset: int, pieces: Iterable[bytes]) -> tuple[int, bool]:
-    """Keep a part; its length, and whether it is this one, or one that was kept there before and never counted."""
+    """Store a part; returns its length, and whether it is new rather than an uncounted one from an earlier attempt."""
     place = upload_part(identifier, offset)
     try:
         return write(store, place, pieces), True
@@ -190,7 +190,7 @@ def _advance(call: Call, identifier: str, offset: int, length: int) -> tuple[Any
 
 
 def cancel(stages: Stages, identifier: str) -> None:
-    """Give an upload up; its parts go."""
+    """Cancel an upload and delete its parts."""
 
     def work(call: Call) -> None:
         repository.remove(call.connection, own(call, identifier)["id"])
@@ -200,7 +200,7 @@ def cancel(stages: Stages, identifier: str) -> None:
 
 
 def _drop_parts(store: Store, identifier: str) -> None:
-    """Remove the parts of an upload that is over; if that fails, they are swept later."""
+    """Delete the parts of a finished upload; if that fails, they are swept later."""
     try:
         store.delete_folder(upload_root(identifier))
     except (OSError, Unavailable) as error:
@@ -210,17 +210,17 @@ def _drop_parts(store: Store, identifier: str) -> None:
 
 
 def file_of(identifier: str) -> str:
-    """The id of the file that an upload becomes."""
+    """The file id derived from an upload id."""
     return "fil" + identifier.removeprefix("upl")
 
 
 def upload_of(file: str) -> str:
-    """The id of the upload that would become this file."""
+    """The upload id from which a file id is derived."""
     return "upl" + file.removeprefix("fil")
 
 
 def _done(call: Call, identifier: str) -> FileOut | None:
-    """The file that an upload of the caller's own became, if it did and still is; None while it is under way."""
+    """The file of a finished upload of the caller; None while it is in progress."""
     result = files.by_id(call.connection, file_of(identifier))
     if result is None or result["created_by_id"] != call.caller.member:
         return None
@@ -234,7 +234,7 @@ def _begun(call: Call, identifier: str) -> tuple[Any, FileOut | None]:
 
 
 def finish(stages: Stages, identifier: str, expected: str | None) -> FileOut:
-    """Make the parts one file, and let a row name it. Repeated, or twice at a time, it makes one file all the same."""
+    """Join the parts and insert the row. Repeated or concurrent calls create one file."""
     row, done = stages.read(lambda call: _begun(call, identifier))
     if done is None:
         if row["received"] != row["size"]:
@@ -251,7 +251,7 @@ def finish(stages: Stages, identifier: str, expected: str | None) -> FileOut:
 
 
 def _join(stages: Stages, row: Any, expected: str | None) -> HashingReader | None:
-    """Write the parts as one file, or take the one that a finish wrote which died; None if parts are gone."""
+    """Write the parts as one file, or use the file of an interrupted finish; None if parts are missing."""
     store, place = stages.services.store, volume_file(row["volume_id"], file_of(row["id"]))
     try:
         summed = HashingReader(_parts(store, row["id"], row["size"]), row["size"])
@@ -267,7 +267,7 @@ def _join(stages: Stages, row: Any, expected: str | None) -> HashingReader | Non
 
 
 def _checked(summed: HashingReader, size: int, expected: str | None) -> Iterator[bytes]:
-    """Pass the pieces on; if they are not what was announced, fail before they are a file."""
+    """Pass the chunks on; fail before the file is complete if they differ from the announced content."""
     yield from summed
     if summed.size != size or expected not in {None, summed.sha256}:
         raise Invalid(

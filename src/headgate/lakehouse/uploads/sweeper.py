@@ -1,8 +1,7 @@
-"""Removes what no row names any more: uploads whose time is over, their parts, and bytes that a death left behind.
+"""Removes unreferenced data: expired uploads, their parts, and bytes left by a crash.
 
-Bytes are old before they are swept, since those of a file are written before the row that names it. Those of an upload
-that can still be finished are left, however old: its finish may take them. So are those of a volume that may be
-restored.
+Only old bytes are swept, because a file's bytes are written before its row. Bytes of an upload that can still be
+finished are kept, and so are those of a volume that can be restored.
 """
 
 import threading
@@ -25,14 +24,14 @@ from headgate.warehouse.store import Store
 
 OLD = timedelta(days=1)
 WALK_EVERY = timedelta(hours=12)
-"""How often all files of the warehouse's volumes are looked at, which takes a while where there are many."""
+"""Interval of the full scan of all volume files, which takes a while in a large warehouse."""
 AT_ONCE = 500
 
 _log = get_logger("headgate.sweeper")
 
 
 def expire(database: Database, store: Store, now: datetime, is_stopping: Callable[[], bool]) -> int:
-    """Forget uploads whose time is over, and remove their parts; how many."""
+    """Delete expired uploads and their parts; returns the number."""
     count = 0
     while not is_stopping():
         ended = database.write(lambda connection: take_expired(connection, now, AT_ONCE))
@@ -45,7 +44,7 @@ def expire(database: Database, store: Store, now: datetime, is_stopping: Callabl
 
 
 def sweep(database: Database, store: Store, now: datetime, is_stopping: Callable[[], bool]) -> int:
-    """Remove old bytes that no row names; how many files that were."""
+    """Delete old unreferenced bytes; returns the number of files."""
     count = 0
     for folder, is_named in (("volumes", _named_files), ("uploads", _named_parts)):
         old = (entry.path for entry in store.files(folder) if now - entry.modified > OLD)
@@ -71,13 +70,13 @@ def _there(connection: Connection, column: Column[Any], values: Iterable[str]) -
 
 
 def _split(path: str) -> tuple[str, str]:
-    """The volume or upload that a path belongs to, and the last part of the path."""
+    """The volume or upload of a path, and the last path segment."""
     parts = path.split("/")
     return parts[1], parts[-1]
 
 
 def _named_files(connection: Connection, paths: list[str]) -> set[str]:
-    """Of these files of volumes, those that a row names, or that one may name again."""
+    """The subset of volume files that a row references or may reference again."""
     places = {path: _split(path) for path in paths}
     files = _there(connection, volume_file_table.c.id, (file for _, file in places.values()))
     uploads = _there(connection, upload_table.c.id, (upload_of(file) for _, file in places.values()))
@@ -94,7 +93,7 @@ def _named_parts(connection: Connection, paths: list[str]) -> set[str]:
 
 
 class Sweeper:
-    """Sweeps in a thread of its own: a large warehouse holds up nothing."""
+    """Sweeps in a separate thread, so that a large warehouse blocks nothing else."""
 
     def __init__(self, database: Database, store: Callable[[], Store]) -> None:
         self._database, self._store = database, store
@@ -103,7 +102,7 @@ class Sweeper:
         self._walk_at: datetime | None = None
 
     def nudge(self, now: datetime) -> None:
-        """Start a round, unless one is under way."""
+        """Start a round, unless one is in progress."""
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._round, args=(now,), name="sweep", daemon=True)
             self._thread.start()
@@ -121,7 +120,7 @@ class Sweeper:
             _log.warning("cannot clean up files; trying again", error=(str(error).splitlines() or [""])[0])
 
     def close(self) -> None:
-        """Begin no other batch; what is left is for the next process."""
+        """Start no further batch; the next process does the rest."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(timeout=2)

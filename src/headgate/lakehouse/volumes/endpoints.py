@@ -1,4 +1,4 @@
-"""Volumes over HTTP; their files are beside."""
+"""Volume endpoints. The endpoints of files are separate."""
 
 from typing import Annotated
 
@@ -37,7 +37,7 @@ def list_volumes(
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
 ) -> LakePage:
-    """Volumes by page; without a layer, a prefix begins with the layer's name: `raw.inv`."""
+    """List volumes; without a layer, a prefix starts with the layer's name: `raw.inv`."""
     return presentation.listed(call, "volume", sort, prefix, limit, cursor, layer)
 
 
@@ -45,7 +45,7 @@ def list_volumes(
     "POST", "", SignedIn("makes volumes in the layers that they may edit"), Audit.changes, errors=[Conflict]
 )
 def create_volume(call: Call, body: NewVolume) -> LakeResource:
-    """Make a volume in a layer on which the caller is Editor."""
+    """Create a volume in a layer on which the caller is Editor."""
     layer = presentation.layer_asked(call, body.layer)
     volume = service.create_item(call, "volume", layer, body.name)
     if body.title or body.description:
@@ -55,17 +55,17 @@ def create_volume(call: Call, body: NewVolume) -> LakeResource:
 
 @router.governed("GET", "/{volume_id}", MemberOn("see"), Audit.reads)
 def get_volume(call: Call, volume_id: VolumeId) -> LakeResource:
-    """One volume, with what the caller can do with it."""
+    """Get a volume with the caller's actions on it."""
     call.note_read("see", "volume", volume_id)
     return presentation.one(call, volume_id)
 
 
 @router.governed("PATCH", "/{volume_id}", MemberOn("see"), Audit.changes, errors=[Conflict])
 def change_volume(call: Call, volume_id: VolumeId, body: VolumePatch) -> LakeResource:
-    """Change the title or description, which needs *describe*; or the name or layer, which needs *delete* on it and
-    Editor on the layer where it will be.
+    """Change the title or description, which requires *describe*; or the name or layer, which requires *delete* on the
+    volume and Editor on the target layer.
 
-    Grants on it stay, since they hold on to the id.
+    Grants remain, because they refer to the id.
     """
     change_item(call, volume_id, body)
     return presentation.one(call, volume_id)
@@ -82,5 +82,5 @@ def delete_volume(call: Call, volume_id: VolumeId) -> LakeDeleted:
 def list_volume_grants(
     call: Call, volume_id: VolumeId, limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> GrantPage:
-    """Who was granted what on a volume and on its layer, until when, and by whom."""
+    """List the grants on a volume and on its layer: who, which level, until when, and by whom."""
     return presentation.grants(call, volume_id, limit, cursor)
