@@ -1,1 +1,1 @@
-"""What every feature stands on."""
+"""Shared infrastructure of all features."""

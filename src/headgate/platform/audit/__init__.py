@@ -1,1 +1,1 @@
-"""The append-only record of decisions and changes."""
+"""The append-only audit log of decisions and changes."""

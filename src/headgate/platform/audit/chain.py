@@ -1,8 +1,8 @@
-"""Seals: each event is chained to the one before by an HMAC under a key that the database does not hold.
+"""Seals: each event is chained to the previous one by an HMAC whose key is not in the database.
 
-One sealer at a time numbers the events that are not sealed yet and seals them; then it writes the head of the chain to
-a file outside the database. Whoever changes, removes or cuts rows would need the key and that file as well. An event
-without the mark of this installation is not sealed: it is put in quarantine, and stays there for whoever investigates.
+One sealer at a time numbers and seals the unsealed events, then writes the head of the chain to a file outside the
+database. Changing, removing or truncating rows undetected would require the key and that file as well. An event without
+this installation's mark is not sealed but quarantined for investigation.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from headgate.platform.audit.signatures import FIELDS, is_marked, mark_key
 
 BATCH = 1000
 QUARANTINED = "quarantined"
-"""In place of a seal, for an event that this installation did not write."""
+"""Stored instead of a seal for an event that this installation did not write."""
 FORGED, BROKEN, ACKNOWLEDGED = "audit.quarantined", "audit.broken", "audit.acknowledged"
 
 _events = audit_event_table
@@ -35,7 +35,7 @@ _log = get_logger("headgate.audit")
 
 
 def seal_of(key: bytes, number: int, before: str, row: Any) -> str:
-    """The seal of one event, after the seal before it."""
+    """The seal of an event, from the previous seal."""
     values = [iso(row[name]) if name == "at" else row[name] for name in ("id", *FIELDS)]
     if row["mark"] is not None:
         values.append(row["mark"])
@@ -44,7 +44,7 @@ def seal_of(key: bytes, number: int, before: str, row: Any) -> str:
 
 
 def last_seal(connection: Connection) -> Head:
-    """The end of the chain as the database has it."""
+    """The head of the chain in the database."""
     row = connection.execute(
         select(_events.c.seal_number, _events.c.seal)
         .where(_events.c.seal_number.is_not(None))
@@ -55,7 +55,7 @@ def last_seal(connection: Connection) -> Head:
 
 
 def continues(connection: Connection, head: Head) -> bool:
-    """Whether the database has the event that was kept as the last one."""
+    """Whether the database contains the event recorded as the head."""
     if head == EMPTY:
         return True
     seal = connection.execute(select(_events.c.seal).where(_events.c.seal_number == head.number)).scalar_one_or_none()
@@ -63,14 +63,14 @@ def continues(connection: Connection, head: Head) -> bool:
 
 
 def is_pending(connection: Connection) -> bool:
-    """Whether there are events that are not sealed yet."""
+    """Whether there are unsealed events."""
     return connection.execute(select(_events.c.id).where(*_PENDING).limit(1)).one_or_none() is not None
 
 
 def seal_pending(connection: Connection, key: bytes, *, adopts: bool = False) -> tuple[Head, int]:
-    """Seal events that are not sealed yet, oldest first; the new end of the chain, and how many were looked at.
+    """Seal unsealed events, oldest first; returns the new head and the number of processed events.
 
-    With `adopts`, events without any mark are sealed too: those that an earlier version wrote.
+    With `adopts`, events without any mark are sealed too: those written by an earlier version.
     """
     head = last_seal(connection)
     pending = connection.execute(select(_events).where(*_PENDING).order_by(_events.c.id).limit(BATCH)).mappings().all()
@@ -89,7 +89,7 @@ def seal_pending(connection: Connection, key: bytes, *, adopts: bool = False) ->
 
 
 def _first_with_mark(connection: Connection, rows: Sequence[RowMapping]) -> dict[str, int]:
-    """By mark, the event that has it by right: the one that is sealed, else the oldest. The others are copies."""
+    """For each mark, the legitimate event: the sealed one, otherwise the oldest. The others are copies."""
     times = {row["at"] for row in rows if row["mark"] is not None}
     marked = connection.execute(
         select(_events.c.id, _events.c.mark)
@@ -109,7 +109,7 @@ def _quarantine(connection: Connection, row: RowMapping) -> None:
 
 
 class Sealer:
-    """Seals what is pending, and keeps the end of the chain in a file."""
+    """Seals pending events and records the head of the chain in a file."""
 
     def __init__(self, database: Database, keys: KeyFile, file: HeadFile) -> None:
         self._database, self._keys, self._file = database, keys, file
@@ -117,7 +117,7 @@ class Sealer:
         self._last: Head | None = None
 
     def seal(self, may: Callable[[Connection], bool]) -> bool:
-        """Seal a batch if there is one, and if this process still may; whether there may be more."""
+        """Seal one batch if this process still may; returns whether there may be more."""
         stored, faults = self._read()
         if self._last is not None and stored.marked and not faults:
             with self._database.read() as connection:
@@ -149,7 +149,7 @@ class Sealer:
         return count > 0
 
     def _read(self) -> tuple[RecordedHead, tuple[Break, ...]]:
-        """What was kept, and what is wrong with the file."""
+        """The recorded head and the faults of the file."""
         try:
             stored = self._file.read()
         except ValueError:
@@ -166,7 +166,7 @@ class Sealer:
         return stored, ()
 
     def _has_sealed(self) -> bool:
-        """Whether there must be a file: earlier versions, whose events have no marks, may have lost theirs."""
+        """Whether a head file must exist. Earlier versions, whose events have no marks, may have lost theirs."""
         if self._keys.has(SEALED):
             return True
         with self._database.read() as connection:
@@ -178,13 +178,15 @@ def _after(stored: RecordedHead | None, head: Head, breaks: Sequence[Break], *, 
     if stored is None:
         return RecordedHead(head, tuple(breaks), marked=marked)
     if stored.head.number > head.number and not breaks:
-        # Another sealer took over meanwhile, and is further.
+        # Another sealer has taken over and is further ahead.
         return stored
     return replace(stored, head=head, breaks=(*stored.breaks, *breaks), marked=marked)
 
 
 def acknowledge(database: Database, file: HeadFile, reason: str, faults: Sequence[str]) -> None:
-    """Record that the operator knows of breaks and quarantined events, and why they are there; they count no more."""
+    """Record that the operator acknowledges breaks and quarantined events, with a reason; they are no longer
+    reported.
+    """
     event = Event(now(), ACKNOWLEDGED, allowed=True, after={"reason": reason, "faults": [*faults]})
 
     def accepted(stored: RecordedHead | None) -> RecordedHead:

@@ -1,4 +1,4 @@
-"""The end of the chain of seals as it is kept outside the database, with each break of the chain that was found."""
+"""The head of the seal chain as recorded outside the database, with each detected break."""
 
 import fcntl
 import hashlib
@@ -18,20 +18,22 @@ from headgate.kit.key_file import write_atomically
 GENESIS = "0" * 64
 HEAD_FILE = "audit.head"
 SEALED = "audit-sealed"
-"""The purpose of a key that is in the key file once an installation has sealed: a wiped log is no new one."""
+"""The purpose of a key that the key file contains once an installation has sealed events, so that a wiped log is not
+mistaken for a new one.
+"""
 _UNMARKED, _MARKED = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The end of the chain: the number of the last seal, and the seal."""
+    """The head of the chain: the number of the last seal, and the seal."""
 
     number: int
     seal: str
 
     @property
     def anchor(self) -> str:
-        """As an operator keeps it elsewhere."""
+        """The anchor text that an operator stores elsewhere."""
         return f"{self.number}:{self.seal}"
 
 
@@ -40,7 +42,7 @@ EMPTY = Head(0, GENESIS)
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """When the sealer found that the database did not continue the chain that was kept: where each of them ended."""
+    """A break: the database did not continue the recorded chain. Holds the end of both."""
 
     at: str
     expected: int | None
@@ -59,24 +61,24 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class RecordedHead:
-    """What the file holds."""
+    """The content of the head file."""
 
     head: Head
     breaks: tuple[Break, ...] = ()
     accepted: tuple[int, ...] = ()
-    """Ids of quarantined rows that the operator knows of."""
+    """Ids of quarantined rows that the operator has acknowledged."""
     marked: bool = True
-    """Whether every event that was not sealed by then has a mark; earlier versions wrote none."""
+    """Whether every event that was unsealed at that time has a mark; earlier versions wrote none."""
 
 
 class HeadFile:
-    """A signed file beside the key file."""
+    """A signed file next to the key file."""
 
     def __init__(self, path: Path, key: bytes) -> None:
         self.path, self._key = path, key
 
     def read(self) -> RecordedHead | None:
-        """What was kept, or None if there is no file; ValueError if the file was tampered with."""
+        """The recorded head, or None if there is no file; ValueError if the file was tampered with."""
         try:
             document = json.loads(self.path.read_text())
             mac = document.pop("mac")
@@ -93,7 +95,7 @@ class HeadFile:
         )
 
     def change(self, work: Callable[[RecordedHead | None], RecordedHead]) -> None:
-        """Replace what was kept; nobody else changes it meanwhile. A file that is damaged counts as missing."""
+        """Replace the recorded head under a lock. A damaged file counts as missing."""
         with self._locked():
             try:
                 before = self.read()
@@ -115,7 +117,7 @@ class HeadFile:
         if "version" in document:
             text = "head of version " + json.dumps(document, sort_keys=True)
         else:
-            # As earlier versions signed it.
+            # The signature format of earlier versions.
             text = f"head {int(document['number'])} {document['seal']}"
         return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
 
@@ -130,5 +132,5 @@ class HeadFile:
 
 
 def broken(now: datetime, expected: Head | None, actual: Head) -> Break:
-    """A break that was found now."""
+    """A break detected now."""
     return Break(iso(now), expected.number if expected else None, actual.number)

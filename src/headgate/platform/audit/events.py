@@ -1,4 +1,4 @@
-"""Audit events, which are written with the change they tell of, or in batches for reads of data."""
+"""Audit events, written in the transaction of the change they describe, or in batches for reads of data."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -18,7 +18,7 @@ READ = "resource.read"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that was decided or changed, by whom, and by which path."""
+    """A decision or change, with the actor and the path that allowed it."""
 
     at: datetime
     event: str
@@ -43,7 +43,7 @@ _WIDTHS = tuple(
 
 
 def _stored(event: Event) -> dict[str, Any]:
-    """An event as the table holds it: whatever a caller wrote in it is cut to the width of its column."""
+    """An event as stored; values from callers are truncated to the width of their column."""
     row = {name: getattr(event, name) for name in _FIELDS}
     for name, width in _WIDTHS:
         value = row[name]
@@ -53,7 +53,7 @@ def _stored(event: Event) -> dict[str, Any]:
 
 
 def record(connection: Connection, events: Iterable[Event]) -> None:
-    """Add events to the log, in this transaction."""
+    """Add events to the log in this transaction."""
     rows = [_stored(event) for event in events]
     for row in rows:
         row["mark"] = mark(connection, row)

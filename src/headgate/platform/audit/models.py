@@ -1,4 +1,4 @@
-"""The audit log: rows are added and sealed, never changed or removed (the database itself refuses)."""
+"""The audit log: rows are added and sealed, never changed or removed, which the database enforces."""
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Index, Integer, Table
 
@@ -30,4 +30,6 @@ audit_event_table = Table(
     Index("ix_audit_events_token_id", "token_id", "at"),
     sqlite_autoincrement=True,
 )
-"""Something decided or changed. `mark` shows that we wrote it; `seal` chains it to the row sealed before it."""
+"""A decision or change. `mark` proves that this installation wrote it; `seal` chains it to the previously
+sealed row.
+"""

@@ -1,6 +1,6 @@
-"""Marks: a MAC on each event from the moment it is written, under a key that the database does not hold.
+"""Marks: a MAC on each event when it is written. The key is not in the database.
 
-The sealer checks them. So a row that somebody else put into the table is found before it becomes part of the chain.
+The sealer verifies marks, so a row inserted by somebody else is detected before it becomes part of the chain.
 """
 
 import hmac
@@ -33,7 +33,7 @@ _NONCE = 16
 
 
 def sign_events(database: Database, key: Callable[[], bytes]) -> None:
-    """Have events that are recorded in this database marked with a key, which is read when it is first needed."""
+    """Mark the events recorded in this database with a key, which is read on first use."""
     signatures: list[bytes] = []
 
     def derived() -> bytes:
@@ -45,18 +45,18 @@ def sign_events(database: Database, key: Callable[[], bytes]) -> None:
 
 
 def mark_key(key: bytes) -> bytes:
-    """The key for marks, made from that of the seals."""
+    """The key for marks, derived from the key for seals."""
     return hmac.digest(key, b"mark of an audit event", "sha256")
 
 
 def mark(connection: Connection, row: Mapping[Any, Any]) -> str | None:
-    """A mark for an event that is about to be written; None on a connection that has no key."""
+    """The mark of an event to be written; None on a connection without a key."""
     derived = connection.get_execution_options().get(_OPTION)
     return None if derived is None else _made(derived(), secrets.token_hex(_NONCE // 2), row)
 
 
 def is_marked(derived: bytes, row: Mapping[Any, Any]) -> bool:
-    """Whether an event has a mark that was made for this content; `derived` comes from `mark_key`."""
+    """Whether an event has a valid mark for its content; `derived` comes from `mark_key`."""
     mark = row["mark"]
     return mark is not None and hmac.compare_digest(mark, _made(derived, mark[:_NONCE], row))
 

@@ -1,4 +1,4 @@
-"""Verifies the audit log: walks the whole chain of seals, and compares it with what is kept outside the database."""
+"""Verifies the audit log: walks the chain of seals and compares it with the records outside the database."""
 
 import hmac
 import re
@@ -20,21 +20,21 @@ _NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class ExternalRecord:
-    """What is known of the log from outside the database."""
+    """Records about the log from outside the database."""
 
     kept: RecordedHead | None = None
-    """What the head file has; None if there is none that can be read."""
+    """The content of the head file; None if there is no readable one."""
     fault: str | None = None
     """Why the head file cannot be read."""
     has_sealed: bool = False
-    """Whether the key file tells that this installation has sealed events."""
+    """Whether the key file shows that this installation has sealed events."""
     anchors: tuple[Head, ...] = ()
-    """Ends of the chain that the operator kept elsewhere."""
+    """Heads of the chain that the operator stored elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationResult:
-    """What verifying found: how many events are sealed and in order, how many wait, and what is wrong."""
+    """The result of a verification: the number of sealed and pending events, and the faults."""
 
     sealed: int
     unsealed: int
@@ -45,7 +45,7 @@ class VerificationResult:
 
 @dataclass(slots=True)
 class _Walk:
-    """How far the chain goes, and what was passed on the way."""
+    """The progress of the walk, and what it passed."""
 
     end: Head = EMPTY
     faults: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class _Walk:
 
 
 def anchor(text: str) -> Head:
-    """An end of the chain as it was printed; ValueError if it has another form."""
+    """Parse a printed head; ValueError if the format is wrong."""
     match = _ANCHOR.fullmatch(text.strip())
     if match is None:
         raise ValueError(
@@ -63,7 +63,7 @@ def anchor(text: str) -> Head:
 
 
 def verify(connection: Connection, key: bytes, outside: ExternalRecord) -> VerificationResult:
-    """Walk the whole chain; every change, gap, cut, or event of another origin is a fault."""
+    """Walk the whole chain; every change, gap, truncation or foreign event is a fault."""
     ends = [*outside.anchors, *([outside.kept.head] if outside.kept else [])]
     walk = _walk(connection, key, {end.number for end in ends})
     faults = [*walk.faults, *_kept_faults(outside, walk)]
@@ -134,7 +134,7 @@ def _chain(connection: Connection) -> Iterator[Any]:
 
 
 def _unsealed(connection: Connection) -> tuple[list[Any], list[int]]:
-    """The events that wait to be sealed, and the ids of those in quarantine."""
+    """The pending events, and the ids of quarantined ones."""
     query = select(_events).where(_events.c.seal_number.is_(None)).order_by(_events.c.id)
     rows = connection.execute(query).mappings().all()
     pending = [row for row in rows if row["seal"] is None]

@@ -1,4 +1,4 @@
-"""Drafts: something that does not exist yet, or the state of something after a save, as facts."""
+"""Drafts: facts about a resource that does not exist yet, or about its state after a save."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,31 +19,31 @@ from headgate.platform.authorization.names import Viewer
 
 @dataclass(frozen=True, slots=True)
 class QuestionContext:
-    """Someone who asks a question, by a token of these limits."""
+    """The member who asks, and the limits of their token."""
 
     member: str
     narrowing: Narrowing = UNLIMITED
 
     def knows(self, facts: Facts, thing: Any) -> bool:
-        """Whether they may know that something exists."""
+        """Whether the member may know that a resource exists."""
         subject = facts.subject(self.member)
         listed_by = BOOK.tables[thing.kind].listed_by
         return bool(BOOK.decide(subject, listed_by, thing)) and self.narrowing.reaches(listed_by, thing)
 
     def lookup(self, facts: Facts) -> VisibleLookup:
-        """Resolves names among what they see."""
+        """Resolves names among the resources that the member sees."""
         return VisibleLookup(facts.connection, Viewer(self.member, facts.now, self.narrowing))
 
 
 class DraftTargetMissing(LookupError):
-    """A draft names something that does not exist; it is denied like something hidden."""
+    """A draft names a resource that does not exist. It is denied like a hidden one."""
 
 
 class Drafts:
-    """Makes drafts from the fields that a caller gives, by name or id."""
+    """Builds drafts from fields given by name or id."""
 
     def __init__(self, facts_: Facts, asker: QuestionContext | None = None) -> None:
-        """Names are resolved among what the asker sees; a draft that names anything else is denied."""
+        """Names are resolved among the resources that the asker sees; a draft that names any other is denied."""
         self.facts, self.asker = facts_, asker
         self.lookup = asker.lookup(facts_) if asker else Lookup(facts_.connection)
 
@@ -92,12 +92,12 @@ class Drafts:
         return self.facts.organization() if text == "organization" else self._thing(kind, name)
 
     def values(self, kind: str, state: dict[str, Any], fields: dict[str, Field] | None = None) -> dict[str, Any]:
-        """The fields as facts hold them; NotThere if one names something that does not exist."""
+        """The fields as facts hold them; NotThere if one names a missing resource."""
         known = STATE.get(kind, {}) if fields is None else fields
         return {known[name].alias or name: self._value(value, known[name]) for name, value in state.items()}
 
     def item(self, ref: str) -> Item:
-        """A table or volume by name, or its name if it does not exist."""
+        """A table or volume by name; only its name if it does not exist."""
         item, layer = self.lookup.table(ref)
         result: Item = self.facts.thing(item) if item else self.facts.missing(ref, layer)
         return result
@@ -105,7 +105,7 @@ class Drafts:
     # Drafts of new things
 
     def new(self, kind: str, state: dict[str, Any], subject: Subject) -> Thing | None:
-        """A draft of something that does not exist yet; None for a kind that is not made this way."""
+        """A draft of a new resource; None for a kind that is not created this way."""
         if kind == "pipeline" and state.get("project") is not None:
             kind = "task"
         values = self.values("pipeline" if kind == "task" else kind, state)
@@ -139,7 +139,7 @@ class Drafts:
         return tuple(self.item(ref) for ref in refs or ())
 
     def grant(self, resource: Any, state: dict[str, Any]) -> facts.GrantDraft | None:
-        """A grant about to be made on a layer, table or volume."""
+        """A new grant on a layer, table or volume."""
         values = self.values("", state, GRANT_STATE)
         if values.get("to") is None or values.get("level") is None:
             return None
@@ -147,10 +147,10 @@ class Drafts:
             resource=resource, to=values["to"], level=LEVELS[values["level"]], expires=values.get("expires")
         )
 
-    # Drafts of states after
+    # Drafts of states after a save
 
     def after(self, stored: Any, state: dict[str, Any]) -> tuple[Any, frozenset[str]]:
-        """The state after a save, and the names of the fields that it changes."""
+        """The state after a save, and the names of the changed fields."""
         kind = "pipeline" if stored.kind == "task" else stored.kind
         values = self.values(kind, state)
         if isinstance(stored, facts.Flow):
@@ -191,7 +191,7 @@ class Drafts:
 
     @staticmethod
     def _flow_changes(stored: Any, values: dict[str, Any]) -> frozenset[str]:
-        """Of a pipeline, only the fields that other actions change, or none does, matter here."""
+        """The changed fields of a pipeline that matter here: those that belong to another action or to none."""
         acts_for = stored.acts_for.id if stored.acts_for else None
         now = {
             "project": getattr(stored, "project", None),

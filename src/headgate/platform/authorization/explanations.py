@@ -1,4 +1,4 @@
-"""Explanations about the stored organization, written for a reader who may not see all of it."""
+"""Explanations about the stored organization for a reader who may not see all of it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ MAX_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class PathToAction:
-    """A way to get an action: the path, what is missing, what someone could do about it, and who."""
+    """A path to an action: what is missing, what would help, and who could do it."""
 
     path: str
     missing: tuple[str, ...]
@@ -28,7 +28,7 @@ class PathToAction:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A decision, and why."""
+    """A decision and its reasons."""
 
     allowed: bool
     via: tuple[str, ...]
@@ -37,13 +37,13 @@ class Explanation:
 
 
 class ExplanationReader:
-    """Who reads an explanation: they learn the names of what they may see, and of nothing else."""
+    """The reader of an explanation, who learns the names of visible resources only."""
 
     def __init__(self, facts: Facts, subject: Subject | None) -> None:
         self.facts, self.subject = facts, subject
 
     def knows(self, thing: Thing) -> bool:
-        """Whether the reader may know of this resource; None as the subject reads everything."""
+        """Whether the reader may know this resource. Without a reader, the subject reads everything."""
         if self.subject is None:
             return True
         stored: Any = self.facts.thing(thing.id)
@@ -54,7 +54,7 @@ class ExplanationReader:
 
 
 def explain(facts: Facts, question: Question, reader: Subject | None) -> Explanation:
-    """Why a question about a stored resource is answered as it is, for this reader."""
+    """Explain the answer to a question about a stored resource to this reader."""
     decision = decide_in_memory(facts, question)
     thing = facts.thing(question.resource)
     if thing is None or question.action not in BOOK.actions(thing.kind):
@@ -69,7 +69,7 @@ def explain(facts: Facts, question: Question, reader: Subject | None) -> Explana
 
 
 def explain_draft(facts: Facts, question: Question, reader: Subject | None) -> Explanation:
-    """Why something may or may not be created or added in a place, for this reader."""
+    """Explain to this reader why a resource may or may not be created in a place."""
     decision = decide_in_memory(facts, question)
     subject = facts.subject(question.member)
     try:
@@ -89,7 +89,7 @@ _LEVELLED = frozenset({"layer", "table", "volume"})
 
 
 def _draft_way(facts: Facts, subject: Subject | None, reason: PathReason) -> PathToAction:
-    """A way to make something new: the levels that are missing, those held, and who could grant the missing ones."""
+    """The path to a creation: the missing and held levels, and who could grant the missing ones."""
     names: dict[str, None] = {}
     have: list[str] = []
     for about in reason.about:
@@ -119,7 +119,7 @@ def _way(facts: Facts, thing: Thing, reason: PathReason) -> PathToAction:
 
 
 def _targets(remedy: Remedy, reason: PathReason, thing: Any) -> list[Any]:
-    """What a remedy is done to: the resource, one it hangs on, or the tables that lack a level."""
+    """The targets of a remedy: the resource, one it belongs to, or the tables that lack a level."""
     if remedy.relation:
         target = thing
         for name in remedy.relation.split("."):

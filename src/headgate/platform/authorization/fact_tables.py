@@ -1,6 +1,6 @@
-"""The facts that decisions rest on: owners, grants, memberships, security roles and contexts.
+"""The facts behind decisions: owners, grants, memberships, security roles and contexts.
 
-An import contract in pyproject.toml names the modules that may read or write these tables.
+An import contract in pyproject.toml lists the modules that may read or write these tables.
 """
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, SmallInteger, Table
@@ -26,7 +26,7 @@ former_owner_table = Table(
     Column("member_id", Id, ForeignKey("members.id"), nullable=False),
     Index("ix_former_owners_member_id", "member_id"),
 )
-"""Who solely owned a resource when they were removed. It counts until somebody owns the resource again."""
+"""The sole owner of a resource at the time of their removal. It applies until the resource has an owner again."""
 
 member_security_role_table = Table(
     "member_security_roles",
@@ -35,7 +35,7 @@ member_security_role_table = Table(
     Column("security_role", Word, primary_key=True),
     CheckConstraint("security_role IN ('tenant_admin', 'data_admin', 'space_creator')", name="security_role"),
 )
-"""A security role that a member holds beside their role."""
+"""A security role that a member holds in addition to their role."""
 
 member_context_table = Table(
     "member_contexts",
@@ -44,7 +44,7 @@ member_context_table = Table(
     Column("context_id", Id, ForeignKey("contexts.id"), primary_key=True),
     Index("ix_member_contexts_context_id", "context_id"),
 )
-"""A context in which a member of selected scope works."""
+"""A context assigned to a member of selected scope."""
 
 resource_context_table = Table(
     "resource_contexts",
@@ -93,4 +93,4 @@ grant_table = Table(
     Index("ix_grants_grantee_id", "grantee_id", "resource_id"),
     Index("ix_grants_expires_at", "expires_at"),
 )
-"""A level (1 Viewer, 2 Editor, 3 Manager) on a layer, table or volume, for a member or group, until its end."""
+"""A level (1 Viewer, 2 Editor, 3 Manager) on a layer, table or volume for a member or group, until it expires."""

@@ -1,4 +1,4 @@
-"""Facts from the database, for decisions that are made in memory: explanations, drafts, and states after."""
+"""Facts loaded from the database for decisions in memory: explanations, drafts, and states after a save."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -20,7 +20,7 @@ _TRIGGERS = {
 
 
 class Facts:
-    """What the database says at one moment; each thing is read once."""
+    """The facts at one moment; each is read once."""
 
     def __init__(self, connection: Connection, now: datetime) -> None:
         self.connection, self.now = connection, now
@@ -84,10 +84,10 @@ class Facts:
         last = rows[0][0] == "owner" and not self._rows(others, id=identifier)
         return facts.MemberThing(id=identifier, name=rows[0][1], role=rows[0][0], last_owner=last)
 
-    # Things
+    # Resources
 
     def thing(self, identifier: str | None) -> Any:
-        """A resource by its id, with all it hangs on; None if there is none."""
+        """A resource by id, with everything it depends on; None if it does not exist."""
         if identifier is None:
             return None
         if identifier == "organization":
@@ -210,7 +210,7 @@ class Facts:
     _volume = _table
 
     def missing(self, ref: str, layer: str | None) -> Item:
-        """The name of a table that does not exist, in a layer that may; or of a layer itself."""
+        """The name of a missing table in a layer that may exist, or of a layer itself."""
         return Item(id=None if "." in ref else layer, name=ref, layer=self.thing(layer))
 
     def _streams(self, identifier: str) -> tuple[Stream, ...]:
@@ -225,7 +225,7 @@ class Facts:
         )
 
     def _load_items(self, identifiers: list[str]) -> None:
-        """Read many tables and volumes at once, so that a pipeline with many streams stays cheap."""
+        """Load many tables and volumes at once, so that a pipeline with many streams stays fast."""
         wanted = [identifier for identifier in identifiers if identifier not in self._things]
         if not wanted:
             return

@@ -1,4 +1,4 @@
-"""The audience index in the database: filled from the rule tables, kept in the transaction of each change."""
+"""The audience index in the database: derived from the rule tables and updated in the transaction of each change."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -15,7 +15,7 @@ CHUNK = 1000
 
 @cache
 def _children() -> tuple[tuple[str, str, str], ...]:
-    """The kinds that others are listed with: each with the table of those, and the column there that names it."""
+    """The kinds that are listed with a parent: each with its table and the column that refers to the parent."""
     return tuple(
         (stored_kind(inherited.kind), KINDS[kind].table, inherited.column)
         for kind in order()
@@ -25,23 +25,23 @@ def _children() -> tuple[tuple[str, str, str], ...]:
 
 @cache
 def _statements(only: str) -> tuple[tuple[str, str], ...]:
-    """The kinds that have lists, and what files resources of each, narrowed to some."""
+    """The kinds with lists, and the statement that indexes resources of each, optionally limited."""
     return tuple((stored_kind(kind), fill(kind, only)) for kind in order())
 
 
 def rebuild(connection: Connection) -> int:
-    """Write the whole index anew; how many entries it has."""
+    """Rebuild the whole index; returns the number of entries."""
     execute(connection, "DELETE FROM audience", {})
     return sum(execute(connection, statement, {}) for _, statement in _statements("TRUE"))
 
 
 def file_new(connection: Connection, ids: Iterable[str]) -> None:
-    """Write the entries of resources that are new: nothing is listed with them yet."""
+    """Index new resources, which have no children yet."""
     _file(connection, _by_kind(ids))
 
 
 def refresh(connection: Connection, ids: Iterable[str]) -> None:
-    """Write the entries of these resources anew, and of all that inherit from them."""
+    """Reindex these resources and all that inherit from them."""
     remaining = _by_kind(with_children(connection, ids))
     text = f"DELETE FROM audience WHERE {among(connection, 'resource_id', 'ids')}"
     for some in remaining.values():

@@ -1,4 +1,4 @@
-"""From what a person writes, a name or an id, to the id of what exists."""
+"""Resolves a name or an id given by a person to the id of a resource."""
 
 import re
 
@@ -17,21 +17,21 @@ _PEOPLE = frozenset({"member", "group", "context"})
 
 
 class Ambiguous(Conflict):
-    """A name that several resources have of those that the caller sees; the id tells them apart."""
+    """A name shared by several resources that the caller sees; use the id instead."""
 
     def __init__(self, kind: str, name: str, ids: list[str]) -> None:
         super().__init__(several(kind, name, ids), kind=kind, ids=ids)
 
 
 def likely(text: str) -> str:
-    """What was probably meant by a name without its kind, as a part of a sentence; it need not exist."""
+    """A guess at what a name without a kind means, as part of a sentence; the resource need not exist."""
     return f", such as table:{text}," if re.fullmatch(r"[\w-]{1,255}\.[\w-]{1,255}", text) else ""
 
 
 class Lookup:
-    """Finds ids in one transaction among everything: for the operator, for worlds, and for what loads them.
+    """Finds ids among all resources, in one transaction: for the operator, for worlds and their loader.
 
-    What a member names is resolved by `VisibleLookup`.
+    Names given by members are resolved by `VisibleLookup`.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -52,13 +52,13 @@ class Lookup:
         return results[0] if results else None
 
     def _people(self, kind: str, name: str) -> list[str]:
-        """Names of members, groups and contexts are unique, and known to every member."""
+        """Names of members, groups and contexts are unique and known to every member."""
         alive = " AND removed_at IS NULL" if kind == "member" else ""
         text = f"SELECT id FROM {kind}s WHERE name_key = :key{alive}"
         return [row[0] for row in fetch(self.connection, text, {"key": name_key(name)})]
 
     def _named(self, kind: str, name: str) -> list[str]:
-        """The ids of the resources that have this name."""
+        """The ids of the resources with this name."""
         if kind in {"table", "volume"}:
             return self._in_layer(kind, name)
         text = "SELECT id FROM resources WHERE namespace = :kind AND name_key = :key ORDER BY id LIMIT 10"
@@ -81,13 +81,13 @@ class Lookup:
         return [row[0] for row in rows]
 
     def principal(self, name: str) -> str | None:
-        """The id of a member, or of a group written group:NAME."""
+        """The id of a member, or of a group written as group:NAME."""
         if name.startswith(GROUP):
             return self.of("group", name.removeprefix(GROUP))
         return self.of("member", name) or (name if kind_of(name) == "group" and self._exists("group", name) else None)
 
     def table(self, ref: str) -> tuple[str | None, str | None]:
-        """The ids of the table or volume that a name stands for, and of its layer; None where there is none."""
+        """The ids of the table or volume with this name and of its layer; None for missing ones."""
         layer = self.of("layer", ref.partition(".")[0])
         if "." not in ref or layer is None:
             return None, layer
@@ -95,9 +95,9 @@ class Lookup:
 
 
 class VisibleLookup(Lookup):
-    """Resolves names among the resources that a member sees: hidden namesakes change nothing.
+    """Resolves names among the resources that a member sees, so hidden resources of the same name have no effect.
 
-    An id is returned if it exists; whoever asked for it must still be allowed to know that.
+    An existing id is returned as is; the caller must still be authorized to know it.
     """
 
     def __init__(self, connection: Connection, viewer: Viewer) -> None:
@@ -105,7 +105,7 @@ class VisibleLookup(Lookup):
         self.viewer = viewer
 
     def _named(self, kind: str, name: str) -> list[str]:
-        # Both are always asked, so that the answer takes as long whatever exists.
+        # Both queries always run, so that the response time does not reveal what exists.
         seen = visible(self.connection, self.viewer, kind, name)
         deleted = restorable(self.connection, self.viewer, kind, name) if self._can_be_restored(kind) else []
         return seen or deleted
@@ -115,7 +115,7 @@ class VisibleLookup(Lookup):
         return any("restore" in BOOK.actions(kind) for kind in rule_kinds(kind))
 
     def restorable(self, kind: str, name: str) -> str | None:
-        """The id of a deleted resource of this name or id that the member may restore."""
+        """The id of a deleted resource with this name or id that the member may restore."""
         if kind_of(name) == kind or not is_text(name):
             return self.of(kind, name)
         results = restorable(self.connection, self.viewer, kind, name)

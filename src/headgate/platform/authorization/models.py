@@ -1,4 +1,4 @@
-"""The row that every resource has, and the audience index that makes lists fast."""
+"""The row that every resource has, and the audience index for fast lists."""
 
 from sqlalchemy import Column, ForeignKey, Index, Table
 
@@ -20,10 +20,10 @@ resource_table = Table(
     Index("ix_resources_name", "namespace", "name_key"),
     Index("ix_resources_created_by_id", "created_by_id"),
 )
-"""What resources of all kinds share. `namespace` and `scope_id` say within what a name is unique.
+"""The columns shared by resources of all kinds. `namespace` and `scope_id` define where a name is unique.
 
-Where a member could not see every resource in a scope, the scope is the resource itself: a conflict would confirm the
-name of a hidden one.
+If members may not see every resource in a scope, the scope is the resource itself: a conflict would confirm the name of
+a hidden one.
 """
 
 audience_table = Table(
@@ -44,5 +44,6 @@ audience_table = Table(
 )
 """One way by which a resource is listed: every member who holds `key` sees it until `expires_at`.
 
-Derived from the rule tables (headgate.access.audience); the columns to sort by are copied here so that each
-key is a sorted stream. Rebuilt by `headgate access reindex`."""
+Derived from the rule tables (headgate.access.audience). The sort columns are copied here, so that each key is a sorted
+stream. Rebuilt by `headgate access reindex`.
+"""

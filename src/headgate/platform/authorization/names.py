@@ -1,4 +1,4 @@
-"""The resources of one name that a member may know of. Others of that name change nothing in the answer."""
+"""The resources with one name that a member may know. Hidden ones do not affect the result."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,14 +15,14 @@ from headgate.kit.names import name_key
 from headgate.platform.authorization.repository import limits, narrowed
 
 MOST = 10
-"""How many of one name are returned at most."""
+"""Maximum number of results per name."""
 
 _ITEMS = frozenset({"table", "volume"})
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """A member who asks, by a token of these limits, at this time."""
+    """The member who asks, with the limits of their token and the time."""
 
     member: str
     now: datetime
@@ -30,12 +30,12 @@ class Viewer:
 
 
 def visible(connection: Connection, viewer: Viewer, kind: str, name: str) -> list[str]:
-    """The ids of those that the viewer sees; a table or volume is named as layer.name."""
+    """The ids of the resources that the viewer sees; a table or volume is named layer.name."""
     return _ids(connection, viewer, kind, name, None)
 
 
 def restorable(connection: Connection, viewer: Viewer, kind: str, name: str) -> list[str]:
-    """The ids of deleted ones that the viewer may restore."""
+    """The ids of deleted resources that the viewer may restore."""
     return _ids(connection, viewer, kind, name, "restore")
 
 
@@ -59,7 +59,7 @@ def _ids(connection: Connection, viewer: Viewer, kind: str, name: str, action: s
 def _statement(connection: Connection, viewer: Viewer, kind: str, action: str) -> Any:
     permitted = viewer.narrowing.permits_action(action, viewer.now)
     allowed = f"{narrowed(connection, viewer.narrowing, action, kind)} AND {condition(action, kind)}"
-    # Names of layers, tables and volumes are unique in their scope; those of other kinds are not.
+    # Names of layers, tables and volumes are unique in their scope; names of other kinds are not.
     namespace, scope = kind, "TRUE"
     if kind in _ITEMS:
         namespace, scope = "table", "rs.scope_id IN (SELECT ly.id FROM layers ly JOIN resources ln ON ln.id = ly.id "

@@ -1,13 +1,13 @@
-"""Where a credential comes from, and whether somebody else may know it: access model, section 3."""
+"""The origin of a credential, and whether somebody else may know it: access model, section 3."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialOrigin:
-    """What a credential was made in or with: the id of a session, token, link or invitation; None for the operator.
+    """The session, token, link or invitation that a credential was created with; None for the operator.
 
-    It is tainted if somebody else asked for that or saw it, or if that was made in something tainted.
+    A credential is tainted if somebody else requested or saw its origin, or if the origin is tainted.
     """
 
     id: str | None = None
@@ -15,14 +15,18 @@ class CredentialOrigin:
 
 
 BY_OPERATOR = CredentialOrigin()
-"""Whoever operates the machine can do everything there, so what they make is no way to more."""
+"""The operator of the machine has full control of it, so credentials they create give no additional access."""
 
 
 def of_link(link: str, member: str, made_by: str | None, *, tainted: bool) -> CredentialOrigin:
-    """The origin of what begins with a link. One without a maker was mailed to the member, who asked for it."""
+    """The origin of a credential that starts with a link. A link without a creator was requested by the member and sent
+    by mail.
+    """
     return CredentialOrigin(link, tainted or made_by not in {None, member})
 
 
 def of_invitation(invitation: str, invited_by: str | None, *, tainted: bool) -> CredentialOrigin:
-    """The origin of what begins with an invitation: somebody else asked for it, unless the operator did."""
+    """The origin of a credential that starts with an invitation. Somebody else requested it, unless the
+    operator did.
+    """
     return CredentialOrigin(invitation, tainted or invited_by is not None)

@@ -1,4 +1,4 @@
-"""Questions to the rule tables about the stored organization, and their answers."""
+"""Questions to the rule tables about the stored organization, and their decisions."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,7 +24,7 @@ from headgate.platform.authorization.facts import Facts
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """May this member do this, to this resource, or to one of this kind in this state?"""
+    """Whether a member may do an action on a resource, or on one of a kind in a given state."""
 
     member: str | None
     action: str
@@ -33,11 +33,11 @@ class Question:
     state: dict[str, Any] | None = None
     narrowing: Narrowing = UNLIMITED
     asker: QuestionContext | None = None
-    """Who asks, where that is somebody who may not know of everything that the state could name."""
+    """Who asks, if they may not know everything that the state could name."""
 
 
 def decide(connection: Connection, question: Question, now: datetime) -> Decision:
-    """Answer a question from the database, as it is in this transaction."""
+    """Decide a question by the database, in this transaction."""
     if not question.narrowing.permits_action(question.action, now):
         return DENIED
     in_memory = (
@@ -54,7 +54,7 @@ def decide(connection: Connection, question: Question, now: datetime) -> Decisio
 
 @cache
 def _statements(prefix: str, action: str) -> tuple[tuple[str, str, bool], ...]:
-    """The statements that decide an action on ids with this prefix, and whether each asks for the time."""
+    """The statements that decide an action on ids with this prefix, and whether each needs the time."""
     stored = KIND_OF_PREFIX.get(prefix)
     kinds = rule_kinds(stored) if stored in KINDS else ()
     texts = [(kind, decider(kind, action).text) for kind in kinds if action in BOOK.actions(kind)]
@@ -62,7 +62,7 @@ def _statements(prefix: str, action: str) -> tuple[tuple[str, str, bool], ...]:
 
 
 def check(connection: Connection, member: str | None, action: str, resource: str | None, now: datetime) -> Decision:
-    """Whether a member has an action on a stored resource: one statement, straight to the driver."""
+    """Whether a member has an action on a stored resource: one statement, sent straight to the driver."""
     if member is None or resource is None:
         return DENIED
     for kind, text, asks_time in _statements(resource[: resource.find("_")], action):
@@ -76,7 +76,7 @@ def check(connection: Connection, member: str | None, action: str, resource: str
 
 
 def is_ready(facts: Facts, pipeline: str) -> bool:
-    """Whether those whom a pipeline or task acts for have, by these facts, all that a run of it needs."""
+    """Whether the members that a pipeline or task runs as have all the access that a run needs, by these facts."""
     thing = facts.thing(pipeline)
     if thing is None or thing.acts_for is None:
         return False
@@ -85,7 +85,7 @@ def is_ready(facts: Facts, pipeline: str) -> bool:
 
 
 def decide_in_memory(facts: Facts, question: Question) -> Decision:
-    """Answer a question from facts in memory: the way for drafts, states after, and explanations."""
+    """Decide a question by facts in memory: for drafts, states after a save, and explanations."""
     if not question.narrowing.permits_action(question.action, facts.now):
         return DENIED
     thing = facts.thing(question.resource)
@@ -105,7 +105,7 @@ def decide_in_memory(facts: Facts, question: Question) -> Decision:
 
 
 def _decide_thing(facts: Facts, question: Question, subject: Any, thing: Any) -> tuple[Thing | None, Decision]:
-    """What the question is about, for the limits of a token, and what the rule tables say."""
+    """The resource of a question, for the limits of a token, and the decision of the rule tables."""
     action, asker = question.action, question.asker
     drafts = Drafts(facts, asker)
     if action in DRAFT_ACTIONS or question.kind in DESCRIBED_KINDS:

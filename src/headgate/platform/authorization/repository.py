@@ -1,4 +1,4 @@
-"""Lists of resources: one sorted stream for each key that the member holds, merged; the same cost at any size."""
+"""Lists of resources: the sorted streams of the member's keys, merged. The cost does not depend on the total number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ from headgate.kit.paging import MAX_TOTAL, BadCursor, Cursor
 from headgate.platform.authorization.schemas import Creator, Resource
 
 MAX_STREAMS = 200
-"""How many streams one statement merges; SQLite allows 500 parts in a compound SELECT."""
+"""Maximum number of streams per statement; SQLite allows 500 parts in a compound SELECT."""
 
 
 class ResourceSort(StrEnum):
-    """The orders that a list has; a leading minus turns one around."""
+    """The sort orders of a list; a leading minus reverses one."""
 
     name = "name"
     created = "created"
@@ -50,7 +50,7 @@ class ResourceSort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a list is to show, and from where."""
+    """The filter and the position of a list."""
 
     member: str
     kind: str
@@ -64,19 +64,19 @@ class Query:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The rule kinds that can be on the list: those that have the action."""
+        """The rule kinds in the list: those that have the action."""
         kinds = rule_kinds(self.kind)
         return kinds if self.action is None else tuple(kind for kind in kinds if self.action in BOOK.actions(kind))
 
     @property
     def uses_index(self) -> bool:
-        """Whether the audience index holds this list; other actions are asked of the rule tables row by row."""
+        """Whether the audience index covers this list; other actions are decided by the rule tables for each row."""
         by_default = all(self.action in {None, BOOK.tables[kind].listed_by} for kind in self.kinds)
         return by_default and self.narrowing.only is None
 
 
 def held_keys(connection: Connection, query: Query) -> tuple[str, ...]:
-    """The keys by which resources are on the member's list."""
+    """The keys that put resources on the member's list."""
     parameters = {"member": query.member, "now": bound(connection, query.now)}
     results: list[str] = []
     for kind in query.kinds:
@@ -92,19 +92,19 @@ def _keys(kind: str) -> tuple[str, str | None]:
 
 
 def page(connection: Connection, query: Query) -> tuple[list[Resource], Cursor | None]:
-    """One page, and where the next begins."""
+    """A page, and where the next one starts."""
     entries, next_page = names(connection, query)
     rows = details(connection, query.member, [row[0] for row in entries], query.now, query.narrowing)
     if query.uses_index:
-        # Statements may see different states; what this one says is the newest.
+        # Statements may see different states; this one is the newest and therefore decides.
         listed_by = {BOOK.tables[kind].listed_by for kind in query.kinds}
         rows = [row for row in rows if not listed_by.isdisjoint(row.allowed)]
     return rows, next_page
 
 
 def names(connection: Connection, query: Query) -> tuple[Sequence[Any], Cursor | None]:
-    """One page of (id, sort value) without details, for long lists, and where the next begins. Ask it of one snapshot:
-    nothing is decided again for each row.
+    """A page of (id, sort value) without details, for long lists, and where the next one starts. Call it within one
+    snapshot, because rows are not authorized again.
     """
     result = _from_index(connection, query) if query.uses_index else _from_rules(connection, query)
     if len(result) <= query.limit:
@@ -114,7 +114,7 @@ def names(connection: Connection, query: Query) -> tuple[Sequence[Any], Cursor |
 
 
 def total(connection: Connection, query: Query) -> int:
-    """How many there are in all, exact up to MAX_TOTAL; one more than that means there are more."""
+    """The total number, exact up to MAX_TOTAL; one more means that there are more."""
     if not query.uses_index:
         return _count_from_rules(connection, query)
     keys = held_keys(connection, query)
@@ -135,7 +135,7 @@ def total(connection: Connection, query: Query) -> int:
 
 
 def _count_of_many_keys(connection: Connection, query: Query, keys: Sequence[str], most: int) -> int:
-    """For a member of very many groups: one statement that may look at more rows."""
+    """Count for a member of very many groups, in one statement that may scan more rows."""
     chosen = f"{among(connection, 'key', 'keys')} AND {_ALIVE} AND {_prefixed(query)}"
     text = f"SELECT COUNT(*) FROM (SELECT DISTINCT resource_id FROM audience WHERE {chosen} LIMIT {most}) counted"
     parameters = {**_common(connection, query), "keys": many(connection, keys)}
@@ -170,14 +170,14 @@ def _after_value(connection: Connection, sort: ResourceSort, after: Cursor) -> A
 
 
 def _order(query: Query, column: str, identifier: str) -> tuple[str, str]:
-    """SQL for what comes after the cursor, and for the order."""
+    """SQL for the position after the cursor, and for the order."""
     direction, compare = ("DESC", "<") if query.sort.descending else ("ASC", ">")
     after = f"({column}, {identifier}) {compare} (:after_value, :after_id)" if query.after else "TRUE"
     return after, f"{column} {direction}, {identifier} {direction}"
 
 
 def _from_index(connection: Connection, query: Query) -> Sequence[Any]:
-    """The first of (id, sort value) of all the member's streams."""
+    """The first (id, sort value) rows of all the member's streams."""
     after, order = _order(query, query.sort.column, "resource_id")
     stream = (
         f"SELECT resource_id, {query.sort.column} AS v FROM audience WHERE key = {{key}} AND {after} AND {_ALIVE} "
@@ -195,7 +195,7 @@ def _from_index(connection: Connection, query: Query) -> Sequence[Any]:
 
 
 def _merged(connection: Connection, query: Query, stream: str, order: str) -> Sequence[Any]:
-    """The same on SQLite, which has no LATERAL."""
+    """The same for SQLite, which lacks LATERAL."""
     keys = held_keys(connection, query)
     values: dict[str, Any] = {}
     for start in range(0, len(keys), MAX_STREAMS):
@@ -209,7 +209,7 @@ def _merged(connection: Connection, query: Query, stream: str, order: str) -> Se
 
 
 def _rule_rows(connection: Connection, query: Query, kind: str) -> str:
-    """SELECT of (id, sort value) by the rule tables themselves: for actions that have no index."""
+    """SELECT of (id, sort value) by the rule tables, for actions without an index."""
     columns = {"creator_key": "COALESCE(cr.name_key, '')", "name_key": sort_name(kind)}
     column = columns.get(query.sort.column, f"rs.{query.sort.column}")
     after, order = _order(query, column, "rs.id")
@@ -224,7 +224,7 @@ def _rule_rows(connection: Connection, query: Query, kind: str) -> str:
 
 
 def narrowed(connection: Connection, narrowing: Narrowing, action: str, kind: str) -> str:
-    """SQL over `r` for the resources within the limits of a token; it needs the parameters of `limits`."""
+    """SQL on `r` for the resources within a token's limits; needs the parameters of `limits`."""
     text = narrowing.condition(action, kind)
     for name in ("only", "layers", "writes"):
         for row in ("r.id", "r.layer_id"):
@@ -270,7 +270,7 @@ def _text(value: Any) -> str:
 
 @cache
 def _details_statement(kind: str, dialect: str) -> str:
-    """The rows of some resources of one rule kind, each with the paths that are open to the member."""
+    """Rows of resources of one rule kind, each with the paths open to the member."""
     chosen = "r.id IN (SELECT je.value FROM json_each(:ids) je)" if dialect == "sqlite" else "r.id = ANY(:ids)"
     in_layer = kind in {"table", "volume"}
     layer = "JOIN resources ly ON ly.id = r.layer_id" if in_layer else ""
@@ -286,7 +286,7 @@ def _details_statement(kind: str, dialect: str) -> str:
 def details(
     connection: Connection, member: str, ids: Sequence[str], now: datetime, narrowing: Narrowing = UNLIMITED
 ) -> list[Resource]:
-    """These resources in this order, with what the member can do with each by a token of these limits."""
+    """These resources in this order, each with the member's actions within a token's limits."""
     if not ids:
         return []
     stored = kind_of(ids[0]) or ""

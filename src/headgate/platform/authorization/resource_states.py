@@ -1,4 +1,4 @@
-"""The fields of `with`, as programs send them: checked, so that nothing but what they may hold goes further."""
+"""Validation of the `with` fields from programs."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ MOST = 2000
 
 
 def parse_state(kind: str, action: str, state: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The fields, each of the type that it should have; Invalid names the first that is not."""
+    """The fields with validated types; Invalid names the first invalid one."""
     if state is None:
         return None
     fields = GRANT_STATE if action in {"grant", "grant_manager"} else STATE.get(kind, {})

@@ -1,4 +1,4 @@
-"""The tables of resources, by kind. Each noun has its own in its `models.py`; this finds it without an import."""
+"""The tables of resources by kind. Each is defined in a `models.py` and found here without an import."""
 
 from sqlalchemy import Table
 
@@ -7,5 +7,5 @@ from headgate.kit.columns import METADATA
 
 
 def resource_table_of(kind: str) -> Table:
-    """The table of the resources of a kind, once its noun was imported."""
+    """The table of a kind of resources, once its module is imported."""
     return METADATA.tables[KINDS[kind].table]

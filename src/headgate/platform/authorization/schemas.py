@@ -1,4 +1,4 @@
-"""Resources as the API shows them."""
+"""API schemas of resources."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,10 +19,10 @@ Kind = StrEnum("Kind", _kinds())  # type: ignore[misc]
 Kind.__doc__ = "The kinds of resources."
 
 
-# Not frozen: a page makes a hundred of these, and a frozen dataclass takes five times as long to make.
+# Not frozen: a page creates a hundred of these, and a frozen dataclass takes five times as long to create.
 @dataclass(slots=True)
 class Creator:
-    """Who created a resource."""
+    """The creator of a resource."""
 
     id: Annotated[str, Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])]
     name: Annotated[str, Field(examples=["Ana"])]
@@ -30,7 +30,7 @@ class Creator:
 
 @dataclass(slots=True)
 class Resource:
-    """A resource, with what the caller can do with it."""
+    """A resource, with the caller's actions on it."""
 
     id: Annotated[str, Field(examples=["dm_01k6x3v9c2m4n8p0q7rs"])]
     kind: Annotated[str, Field(examples=["data_mart"])]

@@ -1,4 +1,4 @@
-"""Who can do something to a resource."""
+"""Finds who can do an action on a resource."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ from headgate.platform.authorization.repository import Query
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A member by id and name."""
+    """A member's id and name."""
 
     id: str
     name: str
@@ -33,7 +33,7 @@ def who_can(
     limit: int,
     after: Cursor | None = None,
 ) -> list[Person]:
-    """Members who have an action on a resource, by name; at most `limit`, after the cursor."""
+    """Members with an action on a resource, by name; at most `limit`, after the cursor."""
     stored = "organization" if resource == "organization" else kind_of(resource) or ""
     persons: list[Person] = []
     for kind in rule_kinds(stored):

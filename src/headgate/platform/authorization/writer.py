@@ -1,7 +1,7 @@
-"""The only writer of resources. Each write lists the resource anew in the same transaction.
+"""The only writer of resources. Each write updates the audience index in the same transaction.
 
-The list index holds what the rule tables say. No other module writes the table of resources, or calls the index: an
-import contract and tests/platform/authorization/test_writer.py see to that.
+The index is derived from the rule tables. No other module writes the resource table or updates the index: an import
+contract and tests/platform/authorization/test_writer.py enforce this.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,9 +32,10 @@ def new_resource(
     namespace: str | None = None,
     identifier: str | None = None,
 ) -> Iterator[str]:
-    """Write the row of a resource, and give its id; inside, write its other rows. Then it is listed.
+    """Insert the row of a resource and yield its id; the caller writes the other rows in the context. Then the resource
+    is indexed.
 
-    No other resource of the namespace, its kind by default, has its name in the same scope; without one, any may.
+    Its name must be unique within the namespace (by default its kind) and the scope; without a scope, names may repeat.
     """
     identifier = identifier or new_id(kind)
     row = {"id": identifier, "kind": kind, "namespace": namespace or kind, "name": name, "name_key": name_key(name)}
@@ -53,9 +54,9 @@ def save(
     scope: str | None = None,
     affected: Iterable[str] = (),
 ) -> None:
-    """Note that a resource was saved, under another name or in another scope if given. Write its other rows first.
+    """Update a resource after a save, with a new name or scope if given. Write its other rows first.
 
-    It is listed anew, with `affected`: the other resources whose access depends on what was saved.
+    It is reindexed, together with `affected`: the other resources whose access depends on it.
     """
     values: dict[str, object] = {"updated_at": now}
     if name is not None:
@@ -67,7 +68,7 @@ def save(
 
 
 def remove(connection: Connection, identifiers: Iterable[str], *, affected: Iterable[str] = ()) -> None:
-    """Delete resources, and all that is kept of them; `affected` are listed anew."""
+    """Delete resources with their dependent rows, and reindex `affected`."""
     text = f"DELETE FROM resources WHERE {among(connection, 'id', 'ids')}"
     execute(connection, text, {"ids": many(connection, list(identifiers))})
     refresh(connection, affected)
@@ -75,7 +76,7 @@ def remove(connection: Connection, identifiers: Iterable[str], *, affected: Iter
 
 @contextmanager
 def access_change(connection: Connection, affected: Callable[[], set[str]]) -> Iterator[None]:
-    """Write facts of access inside: what is affected by them, before or after, is listed anew."""
+    """Context manager around writing access facts: resources affected before or after are reindexed."""
     before = affected()
     yield
     refresh(connection, before | affected())

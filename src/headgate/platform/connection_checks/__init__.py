@@ -1,1 +1,1 @@
-"""Errands: short questions about a connection or destination that a worker answers."""
+"""Connection checks: short questions about a connection or destination that a worker answers."""

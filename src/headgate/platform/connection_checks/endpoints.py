@@ -1,4 +1,6 @@
-"""Errands over HTTP: ask a worker about a connection or destination, and follow what it finds out. All one's own."""
+"""Endpoints of connection checks: have a worker check a connection or destination, and follow the result. Members see
+only their own checks.
+"""
 
 from typing import Annotated, Any
 
@@ -26,7 +28,7 @@ Wait = Annotated[
 
 
 async def until_over(services: Services, request: Request, parameters: dict[str, Any]) -> None:
-    """Wait for the end of an errand of the caller's own; whoever asks for another's does not wait at all."""
+    """Wait until one of the caller's own checks ends; return at once for others."""
     errand = parameters["errand_id"]
 
     def is_over(connection: Connection, member: str) -> bool:
@@ -53,10 +55,10 @@ def _ask(stages: Stages, place: str, body: ErrandIn) -> ErrandOut:
     staged=True,
 )
 def check_connection(stages: Stages, connection_id: ConnectionId, body: ConnectionErrand) -> ErrandOut:
-    """Have a worker reach what a connection points at: whether it answers, or which tables or files there are.
-    `GET /api/errands/{errand_id}` with `wait` follows it. With `place`, it is about that place, which is not saved: for
-    who may also edit the connection, and with secrets from the same call, since stored ones go to the stored place
-    alone.
+    """Check a connection: whether its host responds, or which tables or files exist. `GET /api/errands/{errand_id}`
+    with `wait` follows the check. With `place`, the check uses an unsaved configuration. That requires the right to
+    edit the connection, and the secrets must be in the same request, because stored secrets are sent only to the stored
+    endpoint.
     """
     return _ask(stages, connection_id, body)
 
@@ -70,9 +72,7 @@ def check_connection(stages: Stages, connection_id: ConnectionId, body: Connecti
     staged=True,
 )
 def check_destination(stages: Stages, destination_id: DestinationId, body: DestinationErrand) -> ErrandOut:
-    """Have a worker reach what a destination points at, or the `place` given; nothing is written there. Testing needs
-    `edit`.
-    """
+    """Check a destination, or the given `place`, without writing to it. Testing requires `edit`."""
     return _ask(stages, destination_id, body)
 
 
@@ -84,5 +84,5 @@ def check_destination(stages: Stages, destination_id: DestinationId, body: Desti
     wait=until_over,
 )
 def get_errand(call: Call, errand_id: ErrandId, wait: Wait = 0) -> ErrandOut:
-    """How an errand stands; then what the worker found out, or why it failed. It is forgotten after an hour."""
+    """Get the status and the result of a check. It is deleted after an hour."""
     return service.shown(service.own(call, errand_id))

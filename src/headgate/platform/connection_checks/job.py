@@ -1,4 +1,4 @@
-"""Connection checks as jobs. Secrets leave the database here, for a worker, after the member was judged once more."""
+"""Connection checks as jobs. The member is authorized again before secrets are sent to a worker."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,16 +19,16 @@ from headgate.platform.unit_of_work.call import Call
 from headgate.settings.settings import Settings
 
 SECONDS = 60.0
-"""The time limit of a check."""
+"""Time limit of a check in seconds."""
 LEASE = timedelta(seconds=SECONDS + 30)
 KEPT = timedelta(hours=1)
 TEST, TEST_CHANGES = "test", "test_changes"
-"""The actions that a check needs on its connection or destination: as it is stored, and as it is not."""
+"""The required actions for checking the stored configuration and an unsaved one."""
 _rows = errand_table.c
 
 
 class ConnectionChecks(JobKind):
-    """Checks of connections and destinations: they take seconds, and are forgotten after an hour."""
+    """Checks of connections and destinations: they take seconds and are deleted after an hour."""
 
     name = "connection_check"
     table = errand_table
@@ -74,7 +74,9 @@ class ConnectionChecks(JobKind):
 
 
 def may_ask(connection: Connection, now: datetime, row: RowMapping) -> bool:
-    """Whether who asked may still do so: with a place or secrets that are not stored, only if they could store them."""
+    """Whether the member may still run the check; with an unsaved configuration or secrets, only if they may
+    save them.
+    """
     resource = row["place_id"]
     action = TEST_CHANGES if row["place"] or row["sealed"] else TEST
     return bool(check(connection, row["member_id"], action, resource, now))

@@ -1,4 +1,4 @@
-"""Questions about connections and destinations, and what workers found out."""
+"""Connection checks and their results."""
 
 from sqlalchemy import JSON, CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
 
@@ -27,8 +27,8 @@ errand_table = Table(
     Index("ix_errands_state", "state", "id"),
     Index("ix_errands_expires_at", "expires_at"),
 )
-"""A question of a member about a place, of the version that it had when they asked; it is forgotten when it expires.
-`place` is another place to try in its stead, with its kind; `sealed` the secrets that were given for this errand alone,
-until it ends."""
+"""A connection check by a member, for the endpoint version at that time; deleted when it expires. `place` is an unsaved
+configuration with its kind, and `sealed` holds its unsaved secrets until the check ends.
+"""
 
 register(errand_table, "sealed")

@@ -1,4 +1,4 @@
-"""Errands, as the API shows them."""
+"""API schemas of connection checks."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Self
@@ -15,7 +15,7 @@ MOST_STREAMS = 2000
 
 
 class ConnectionCheckIn(Input):
-    """A question to a worker about a connection or destination."""
+    """A check for a worker to run on a connection or destination."""
 
     errand: Literal["test", "discover"] = Field(description="Whether it can be reached; or what is there")
     pattern: Annotated[
@@ -50,14 +50,14 @@ _SECRETS = "For this question alone: they go before stored ones, and are not kep
 
 
 class ConnectionErrand(ConnectionCheckIn):
-    """A question about a connection, or about a place that it could point at."""
+    """A check of a connection, or of an unsaved configuration of it."""
 
     place: Annotated[Source | None, Field(description=_PLACE)] = None
     secrets: Annotated[SecretsIn, Field(default_factory=SecretsIn, description=_SECRETS)]
 
 
 class DestinationErrand(ConnectionCheckIn):
-    """A question about a destination, or about a place that it could point at."""
+    """A check of a destination, or of an unsaved configuration of it."""
 
     place: Annotated[Target | None, Field(description=_PLACE)] = None
     secrets: Annotated[SecretsIn, Field(default_factory=SecretsIn, description=_SECRETS)]
@@ -67,14 +67,14 @@ ErrandIn = ConnectionErrand | DestinationErrand
 
 
 class ErrandError(BaseModel):
-    """Why an errand failed."""
+    """The error of a failed check."""
 
     code: str = Field(examples=["WRONG_CREDENTIALS"])
     message: str = Field(description="What is wrong, and what to do")
 
 
 class ErrandOut(BaseModel):
-    """An errand, and what came of it."""
+    """A connection check and its result."""
 
     id: str = Field(examples=["ern_01k6x3v9c2m4n8p0q7rs"])
     about: str = Field(examples=["con_01k6x3v9c2m4n8p0q7rs"], description="The connection or destination")

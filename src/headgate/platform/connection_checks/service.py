@@ -1,4 +1,4 @@
-"""Errands of a member: asked within limits, seen by nobody else, and shown only while they may still ask."""
+"""Connection checks of a member: limited in number, visible only to the member, and only while they are authorized."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _rows = errand_table.c
 
 
 def ask(call: Call, place: str, given: ErrandIn) -> str:
-    """Have a worker find something out; the errand's id. The guard has asked whether the caller may reach the place."""
+    """Submit a check and return its id. The guard has authorized the caller."""
     pointing = place_of(call.connection, place)
     if pointing is None:
         raise Conflict("It has no host configured; set `place` first")
@@ -61,7 +61,7 @@ def ask(call: Call, place: str, given: ErrandIn) -> str:
 
 
 def own(call: Call, errand: str) -> RowMapping:
-    """An errand of the caller about something that they may still reach; NotFound for any other."""
+    """A check of the caller on a resource that they may still check; otherwise NotFound."""
     query = select(errand_table).where(_rows.id == errand, _rows.member_id == call.caller.member)
     row = call.connection.execute(query).mappings().one_or_none()
     if row is None:
@@ -73,7 +73,7 @@ def own(call: Call, errand: str) -> RowMapping:
 
 
 def shown(row: RowMapping) -> ErrandOut:
-    """An errand, as its member sees it."""
+    """A check as shown to its member."""
     names = ("id", "errand", "state", "expires_at")
     error = ErrandError(code=row["error_code"], message=row["error"] or "") if row["error_code"] else None
     result = Findings(**row["result"]) if row["result"] else None
@@ -88,7 +88,7 @@ def shown(row: RowMapping) -> ErrandOut:
 
 
 def has_ended(connection: Connection, member: str, errand: str) -> bool:
-    """Whether there is nothing to wait for: it is over, or no errand of this member."""
+    """Whether there is nothing to wait for: the check has ended or is not the member's."""
     text = "SELECT state FROM errands WHERE id = :id AND member_id = :member"
     rows = fetch(connection, text, {"id": errand, "member": member})
     return not rows or rows[0][0] not in ACTIVE

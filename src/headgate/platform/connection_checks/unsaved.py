@@ -1,6 +1,4 @@
-"""Errands with a place or secrets of their own: tried before they are saved. A stored secret goes to the stored place
-alone.
-"""
+"""Checks of unsaved configurations or secrets. A stored secret is sent only to the stored endpoint."""
 
 import json
 from dataclasses import replace
@@ -23,7 +21,9 @@ _TABLE, _COLUMN = "errands", "sealed"
 
 
 def check(call: Call, about: str, given: ErrandIn) -> None:
-    """Refuse a place that could not be saved, of whoever could not save it, and secrets that it does not take."""
+    """Reject a configuration that could not be saved, a caller who may not save it, and secrets that it does not
+    support.
+    """
     now = places.stored_place(call, about)
     secrets, kind = given.secrets.given(), kind_of(about) or ""
     if given.place is not None or secrets:
@@ -36,12 +36,12 @@ def check(call: Call, about: str, given: ErrandIn) -> None:
 
 
 def sealed(sealer: Sealer, errand: str, secrets: dict[str, str | None]) -> str | None:
-    """The secrets given for an errand, as they are kept until it ends; None if there are none."""
+    """The sealed secrets of a check, kept until it ends; None if there are none."""
     return sealer.seal(json.dumps(secrets), _TABLE, errand, _COLUMN) if secrets else None
 
 
 def endpoint(connection: Connection, services: Services, row: RowMapping) -> Endpoint:
-    """What a worker is to reach for an errand; Conflict says why that cannot be opened."""
+    """The endpoint for the worker to check; Conflict if it cannot be opened."""
     endpoint = open_endpoint(connection, services, row["place_id"])
     if row["place"]:
         wanted = parse(row["place"]["kind"], {name: row["place"][name] for name in row["place"] if name != "kind"})
@@ -51,7 +51,7 @@ def endpoint(connection: Connection, services: Services, row: RowMapping) -> End
 
 
 def _given(sealer: Sealer, row: RowMapping, known: dict[str, str]) -> dict[str, str]:
-    """The stored secrets that may be used, with those given for this errand in their stead."""
+    """The usable stored secrets, overridden by those given for this check."""
     if row["sealed"] is None:
         return known
     try:

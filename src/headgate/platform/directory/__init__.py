@@ -1,1 +1,1 @@
-"""The organization and its members, as every feature refers to them."""
+"""The organization and its members, as all features refer to them."""

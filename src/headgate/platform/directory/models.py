@@ -1,4 +1,4 @@
-"""The organization, principals (members and groups alike), and members."""
+"""The organization, principals (members and groups), and members."""
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table
 
@@ -22,7 +22,7 @@ principal_table = Table(
     METADATA,
     Column("id", Id, primary_key=True),
 )
-"""Whom a grant or a space role can name: a member or a group."""
+"""A principal: a member or group, to whom a grant or a space role can be given."""
 
 member_table = Table(
     "members",
@@ -46,5 +46,6 @@ member_table = Table(
     Index("uq_members_email_key", "email_key", unique=True),
     Index("ix_members_role", "role"),
 )
-"""A person. A removed one stays as a row, so that what they created keeps its record; it gives up name key, address
-and password. A password that ended signs nobody in and has to be set anew."""
+"""A person. The row of a removed member remains as the creator of their resources, without name key, address and
+password. An expired password cannot be used to sign in and must be set again.
+"""

@@ -16,7 +16,7 @@ def organization_name(connection: Connection) -> str:
 
 
 def member_names(connection: Connection, ids: Iterable[str | None], *, with_removed: bool = False) -> dict[str, str]:
-    """The names of members, by id; those of removed members only if asked for."""
+    """The names of members by id; those of removed members only on request."""
     query = select(_members.id, _members.name).where(_members.id.in_({member for member in ids if member}))
     if not with_removed:
         query = query.where(_members.removed_at.is_(None))
@@ -24,11 +24,11 @@ def member_names(connection: Connection, ids: Iterable[str | None], *, with_remo
 
 
 def is_member(connection: Connection, member: str) -> bool:
-    """Whether someone is a member still."""
+    """Whether someone is a current member."""
     return member in member_names(connection, [member])
 
 
 def email_of(connection: Connection, member: str) -> str | None:
-    """The mail address of a member; None if they have none, or were removed."""
+    """The mail address of a member; None if they have none or were removed."""
     where = (_members.id == member, _members.removed_at.is_(None))
     return connection.execute(select(_members.email).where(*where)).scalar_one_or_none()

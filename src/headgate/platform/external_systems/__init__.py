@@ -1,1 +1,1 @@
-"""Places outside: what connections and destinations point at, and the secrets for them."""
+"""External systems: the endpoints of connections and destinations, and their secrets."""

@@ -1,4 +1,4 @@
-"""Where connections and destinations point, and the secrets for it."""
+"""The endpoints of connections and destinations, and their secrets."""
 
 from sqlalchemy import JSON, CheckConstraint, Column, ForeignKey, Integer, Table, Text
 
@@ -17,8 +17,9 @@ place_table = Table(
         "place_kind IN ('postgresql', 'mysql', 'http', 'object_store', 'folder', 'iceberg')", name="place_kind"
     ),
 )
-"""What a connection or destination points at. `version` counts the places that it has had: whatever was judged for an
-earlier one must not write to it before someone confirms the new one."""
+"""The endpoint of a connection or destination. `version` counts its changes: a pipeline that was authorized for an
+earlier version must not write to it before a member confirms the new one.
+"""
 
 place_secret_table = Table(
     "place_secrets",
@@ -28,6 +29,6 @@ place_secret_table = Table(
     Column("value", Text, nullable=False),
     Column("set_at", UtcDateTime, nullable=False),
 )
-"""A secret of a place, sealed: a password, token or key. It goes to workers, and never back to whoever gave it."""
+"""A sealed secret of an endpoint: a password, token or key. It is sent only to workers and never returned."""
 
 register(place_secret_table, "value")

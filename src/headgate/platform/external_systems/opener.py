@@ -1,4 +1,4 @@
-"""Opens a connection or destination for a job that goes to a worker: where it points, and its secrets in the clear."""
+"""Opens a connection or destination for a worker's job: its endpoint, with secrets in plain text."""
 
 from sqlalchemy import Connection, select
 
@@ -15,11 +15,11 @@ _log = get_logger("headgate.places")
 
 
 def open_endpoint(connection: Connection, services: Services, identifier: str) -> Endpoint:
-    """A connection or destination with its secrets, for a job that goes to a worker and to nobody else.
+    """A connection or destination with its secrets, for a worker's job only.
 
-    It decides nothing: whoever asks has judged the member whom the job acts for in the same transaction, and has
-    compared `repository.place_of` if the job writes. NotFound for what points nowhere; Conflict, with what to do, for
-    one that goes through a gateway, which no worker here is, or whose secrets cannot be opened.
+    It does not authorize: the caller has authorized the member that the job acts for in the same transaction, and has
+    compared `repository.place_of` if the job writes. Raises NotFound if there is no endpoint, and Conflict, with what
+    to do, if it uses a gateway that no worker here runs or its secrets cannot be decrypted.
     """
     row = repository.row(connection, identifier)
     if row is None:

@@ -1,4 +1,4 @@
-"""Places in the database."""
+"""Database access to endpoints."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,60 +15,60 @@ _places, _secrets = place_table.c, place_secret_table.c
 
 @dataclass(frozen=True, slots=True)
 class CurrentEndpoint:
-    """Which of its places something points at: the number of it, and since when."""
+    """The current version of an endpoint, and since when."""
 
     version: int
     moved_at: datetime
 
 
 def place_of(connection: Connection, identifier: str) -> CurrentEndpoint | None:
-    """Which of its places a connection or destination points at now; None for what points nowhere.
+    """The current endpoint version of a connection or destination; None without an endpoint.
 
-    `version` starts at 1 and counts up each time that it is pointed somewhere else: to another host, port, database,
-    path, bucket or URL, through another gateway, or with other TLS. Its secrets are cleared then. What writes to it
-    keeps the version that it was confirmed for, and must not start while that differs from this one (access model,
-    section 5): someone who may start it confirms the new place first. What only reads need not compare.
+    `version` starts at 1 and increases with each change of host, port, database, path, bucket, URL, gateway or TLS
+    settings, which also clears the secrets. A pipeline that writes stores the confirmed version and must not start
+    while it differs from the current one, until a member who may start it confirms the new one (access model, section
+    5). A pipeline that only reads need not compare.
     """
     row = connection.execute(select(_places.version, _places.moved_at).where(_places.id == identifier)).one_or_none()
     return CurrentEndpoint(row.version, row.moved_at) if row else None
 
 
 def row(connection: Connection, identifier: str) -> RowMapping | None:
-    """The place of a connection or destination."""
+    """The endpoint row of a connection or destination."""
     return connection.execute(select(place_table).where(_places.id == identifier)).mappings().one_or_none()
 
 
 def kinds(connection: Connection, identifiers: Iterable[str]) -> dict[str, str]:
-    """The kinds of the places of some connections or destinations, by id."""
+    """The endpoint kinds of connections and destinations by id."""
     query = select(_places.id, _places.place_kind).where(_places.id.in_(list(identifiers)))
     return {row.id: row.place_kind for row in connection.execute(query)}
 
 
 def add(connection: Connection, identifier: str, place: AnyPlace, now: datetime) -> None:
-    """Point something that is new somewhere."""
+    """Insert the endpoint of a new resource."""
     values = {"id": identifier, "place_kind": place.kind, "config": stored(place), "version": 1, "moved_at": now}
     connection.execute(insert(place_table).values(values))
 
 
 def write(connection: Connection, identifier: str, place: AnyPlace) -> None:
-    """Store another configuration of the same place."""
+    """Update the configuration without a change of the endpoint."""
     connection.execute(update(place_table).where(_places.id == identifier).values(config=stored(place)))
 
 
 def move(connection: Connection, identifier: str, now: datetime) -> None:
-    """Note that it points somewhere else now, and forget the secrets for where it pointed before."""
+    """Increase the endpoint version and delete the secrets of the previous endpoint."""
     values = {"version": _places.version + 1, "moved_at": now}
     connection.execute(update(place_table).where(_places.id == identifier).values(values))
     connection.execute(delete(place_secret_table).where(_secrets.place_id == identifier))
 
 
 def secrets_set(connection: Connection, identifier: str) -> dict[str, datetime]:
-    """Which secrets a place has, and when each was given."""
+    """The names of stored secrets, with the time when each was set."""
     query = select(_secrets.name, _secrets.set_at).where(_secrets.place_id == identifier)
     return {row.name: row.set_at for row in connection.execute(query)}
 
 
 def sealed_secrets(connection: Connection, identifier: str) -> dict[str, str]:
-    """The secrets of a place, as they are stored."""
+    """The sealed secrets of an endpoint."""
     query = select(_secrets.name, _secrets.value).where(_secrets.place_id == identifier)
     return {row.name: row.value for row in connection.execute(query)}

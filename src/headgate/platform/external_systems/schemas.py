@@ -1,4 +1,4 @@
-"""Secrets of places, and what is shown of them."""
+"""API schemas of secrets and endpoints."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ Secret = Annotated[SecretStr, Field(min_length=1, max_length=10_000)]
 
 
 class SecretsIn(Input):
-    """Secrets to store; null takes one away. They are sealed, and never given out again."""
+    """Secrets to store; null deletes one. They are sealed and never returned."""
 
     password: Secret | None = None
     token: Secret | None = None
@@ -22,13 +22,13 @@ class SecretsIn(Input):
     secret_key: Secret | None = None
 
     def given(self) -> dict[str, str | None]:
-        """Those that were named."""
+        """The secrets that the request names."""
         values: dict[str, SecretStr | None] = {name: getattr(self, name) for name in self.model_fields_set}
         return {name: value.get_secret_value() if value else None for name, value in values.items()}
 
 
 class SecretOut(BaseModel):
-    """A secret that the place takes."""
+    """A secret that the endpoint supports."""
 
     name: str = Field(examples=["password"])
     needed: bool = Field(description="Whether it is required")
@@ -36,7 +36,7 @@ class SecretOut(BaseModel):
 
 
 class EndpointFieldsOut(BaseModel):
-    """Where a connection or destination points."""
+    """The endpoint of a connection or destination."""
 
     kind: str = Field(examples=["postgresql"])
     config: dict[str, Any] = Field(examples=[{"host": "db.example.com", "port": 5432, "database": "shop"}])

@@ -1,4 +1,4 @@
-"""Secrets of places, sealed for the row that holds them."""
+"""Secrets of endpoints, sealed for their row."""
 
 from datetime import datetime
 
@@ -11,12 +11,12 @@ _secrets = place_secret_table.c
 
 
 def _bound(identifier: str, name: str) -> tuple[str, str, str]:
-    """The table, row and column that a secret is sealed for; a rotation of keys names them alike."""
+    """The table, row and column that a secret is sealed for; key rotation uses the same."""
     return place_secret_table.name, row_name(identifier, name), "value"
 
 
 def put(connection: Connection, sealer: Sealer, identifier: str, secrets: dict[str, str | None], now: datetime) -> None:
-    """Store secrets; those that are None are forgotten."""
+    """Store secrets; those that are None are deleted."""
     for name, text in secrets.items():
         own = (_secrets.place_id == identifier) & (_secrets.name == name)
         connection.execute(delete(place_secret_table).where(own))
@@ -27,5 +27,5 @@ def put(connection: Connection, sealer: Sealer, identifier: str, secrets: dict[s
 
 
 def opened(sealer: Sealer, identifier: str, sealed: dict[str, str]) -> dict[str, str]:
-    """Secrets in the clear; CannotOpen names one whose key is lost."""
+    """Secrets in plain text; CannotOpen names one whose key is lost."""
     return {name: sealer.open(value, *_bound(identifier, name)) for name, value in sealed.items()}

@@ -1,4 +1,4 @@
-"""Points connections and destinations somewhere, and shows where. Who may do so, their own slices ask."""
+"""Sets and shows the endpoints of connections and destinations. The calling packages authorize."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ from headgate.platform.unit_of_work.call import Call
 
 
 def check(call: Call, place: AnyPlace, *, writes: bool) -> None:
-    """Refuse what can be known to lead where it may not: an address that is not public, a folder that is not allowed.
+    """Reject an endpoint that is known to be forbidden: a non-public address, or a folder that is not allowed.
 
-    Names are judged again, by where they lead, each time that a worker goes there.
+    Host names are checked again by their addresses each time a worker connects.
     """
     settings = call.settings
     try:
@@ -34,7 +34,7 @@ def check(call: Call, place: AnyPlace, *, writes: bool) -> None:
 
 
 def check_secrets(place: AnyPlace, secrets: dict[str, str | None]) -> None:
-    """Refuse secrets that a place does not take."""
+    """Reject secrets that an endpoint does not support."""
     takes = place.takes()
     for name, value in secrets.items():
         if name not in takes and value is not None:
@@ -43,7 +43,7 @@ def check_secrets(place: AnyPlace, secrets: dict[str, str | None]) -> None:
 
 
 def stored_place(call: Call, identifier: str) -> AnyPlace:
-    """Where something points; Conflict for what points nowhere."""
+    """The stored endpoint configuration; Conflict if there is none."""
     row = repository.row(call.connection, identifier)
     if row is None:
         raise Conflict("It has no host configured; set `place` first")
@@ -51,7 +51,7 @@ def stored_place(call: Call, identifier: str) -> AnyPlace:
 
 
 def add(call: Call, identifier: str, place: AnyPlace, secrets: dict[str, str | None], *, writes: bool) -> None:
-    """Point something that is new somewhere, with its secrets."""
+    """Set the endpoint and the secrets of a new resource."""
     check(call, place, writes=writes)
     check_secrets(place, secrets)
     repository.add(call.connection, identifier, place, call.now)
@@ -61,10 +61,9 @@ def add(call: Call, identifier: str, place: AnyPlace, secrets: dict[str, str | N
 def change(
     call: Call, identifier: str, place: AnyPlace | None, secrets: dict[str, str | None], *, writes: bool
 ) -> dict[str, Any]:
-    """Change where something points, or its secrets; what the audit log is to say of it.
+    """Change an endpoint or its secrets; returns the fields for the audit log.
 
-    If it points somewhere else then, the secrets that it had are forgotten, so that nobody can have them sent to a
-    place of their own.
+    If the endpoint changes, its stored secrets are deleted, so that nobody can have them sent to their own host.
     """
     row = repository.row(call.connection, identifier)
     if row is None:
@@ -91,7 +90,7 @@ def change(
 
 
 def shown(call: Call, identifier: str) -> EndpointFieldsOut | None:
-    """Where something points, and which of its secrets are set; None for what points nowhere."""
+    """The endpoint, and which of its secrets are set; None without an endpoint."""
     row = repository.row(call.connection, identifier)
     if row is None:
         return None

@@ -1,1 +1,1 @@
-"""What every request passes on its way in and out: identity, transaction, guard, audit, log."""
+"""Request handling: authentication, transaction, guard, audit and logs."""

@@ -1,4 +1,6 @@
-"""Who calls, and whether a browser was tricked into it. The rooms above know how a caller proves who they are."""
+"""Authentication of requests, and protection against cross-site requests. Other packages implement the
+authenticators.
+"""
 
 import hmac
 from collections.abc import Callable, Mapping
@@ -13,10 +15,10 @@ from headgate.platform.unit_of_work.call import OPERATOR, WORKER, Caller
 from headgate.settings.settings import Settings
 
 Authenticator = Callable[[Connection, Request, Settings, datetime], Caller]
-"""Tells who calls by what the request brings, or raises NotSignedIn."""
+"""Identifies the caller of a request, or raises NotSignedIn."""
 
 OPERATOR_SCOPE = "headgate.operator"
-"""Set in the ASGI scope by a process on the machine itself; it cannot come over the network."""
+"""Set in the ASGI scope by a process on the machine itself; it cannot be set over the network."""
 
 NOBODY = Caller("")
 WORKER_FAILED = "A worker token is required; `headgate worker token` prints it on the server"
@@ -24,7 +26,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def caller(connection: Connection, request: Request, settings: Settings, now: datetime) -> Caller:
-    """Who calls, or NotSignedIn. The application says which authenticator decides below which path."""
+    """The caller of a request, or NotSignedIn. The application chooses the authenticator by path."""
     if request.scope.get(OPERATOR_SCOPE):
         return OPERATOR
     authenticators: Mapping[str, Authenticator] = request.app.state.authenticators
@@ -34,7 +36,7 @@ def caller(connection: Connection, request: Request, settings: Settings, now: da
 
 
 def bearer_secret(request: Request) -> str | None:
-    """The secret in the header, empty if the header has another scheme; None without a header."""
+    """The bearer token in the header, empty for another scheme; None without a header."""
     header = request.headers.get("authorization")
     if header is None:
         return None
@@ -43,14 +45,14 @@ def bearer_secret(request: Request) -> str | None:
 
 
 def worker(request: Request, secret: str) -> Caller:
-    """The worker that calls, if it knows the secret; else NotSignedIn."""
+    """The worker with this secret; otherwise NotSignedIn."""
     if not hmac.compare_digest((bearer_secret(request) or "").encode(), secret.encode()):
         raise NotSignedIn(WORKER_FAILED)
     return WORKER
 
 
 def refuse_cross_site(request: Request, settings: Settings, *, must_tell: bool) -> None:
-    """Refuse a request that another site made a browser send. Browsers tell; `must_tell` refuses one that does not."""
+    """Refuse a cross-site browser request. `must_tell` also refuses requests without the browser's headers."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site is not None:
         is_ours = site == "same-origin"

@@ -1,4 +1,4 @@
-"""Large bodies: taken piece by piece by the thread of a staged route, never whole in memory."""
+"""Large request bodies: streamed to the thread of a staged route, never held in memory as a whole."""
 
 import threading
 from collections import Counter
@@ -14,20 +14,20 @@ from starlette.requests import ClientDisconnect
 from headgate.kit.errors import BadRequest, Problem, TooLarge, TooManyAttempts, TooSlow
 
 PIECE = 256 << 10
-"""How many bytes go from the connection to the thread at once."""
+"""Bytes passed from the connection to the thread at once."""
 PATIENCE = 60.0
-"""Seconds in which a piece, or the end, must come: a client that sends next to nothing holds a thread no longer."""
+"""Seconds in which the next chunk must arrive, so that a slow client cannot hold a thread."""
 
 
 class Seats:
-    """How many threads of a limited number one member may hold at a time, so that some are left for the others."""
+    """Limits how many of a number of threads one member may use, so that some remain for others."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock, self._taken = most, threading.Lock(), Counter[str]()
 
     @contextmanager
     def taken_by(self, member: str) -> Iterator[None]:
-        """Hold one, or TooMany."""
+        """Hold a thread slot; raises TooMany."""
         with self._lock:
             if self._taken[member] >= self._most:
                 raise TooManyAttempts(
@@ -44,14 +44,14 @@ class Seats:
 
 
 class Body:
-    """The body of a request, as an iterator of pieces; for the thread that a staged route runs in."""
+    """The body of a request as an iterator of chunks, for the thread of a staged route."""
 
     def __init__(self, request: Request, patience: float = PATIENCE) -> None:
         self._stream = request.stream()
         self._patience, self._ended = patience, False
 
     def __iter__(self) -> Iterator[bytes]:
-        """Every piece that is left. What goes wrong on the way is a Problem."""
+        """The remaining chunks. Errors are raised as Problems."""
         while not self._ended:
             if piece := from_thread.run(self._next):
                 yield piece
@@ -74,6 +74,6 @@ class Body:
 
 
 def _closing(problem: Problem) -> Problem:
-    """A problem after which the connection ends, since nobody knows how much of the body is still to come."""
+    """A problem after which the connection is closed, because the length of the remaining body is unknown."""
     problem.headers = {"Connection": "close"}  # type: ignore[attr-defined]
     return problem

@@ -1,4 +1,4 @@
-"""Guards: what a route asks of its caller before its function runs. Each route declares one."""
+"""Guards: the authorization of a route before its function runs. Each route declares one."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,14 +9,14 @@ from headgate.platform.unit_of_work.call import WORKER, Call
 
 
 class Guard(Protocol):
-    """Declared on a route; checked in the route's own transaction."""
+    """Declared on a route and checked in the route's transaction."""
 
     @property
     def public(self) -> bool:
         """Whether callers need not be signed in."""
 
     def check(self, call: Call, parameters: dict[str, Any]) -> None:
-        """Let the call pass, or raise a Problem."""
+        """Accept the call, or raise a Problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,32 +27,32 @@ class Public:
     public: bool = True
 
     def check(self, call: Call, parameters: dict[str, Any]) -> None:
-        """Nothing is asked."""
+        """No check."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """Any member. `then` says how the function itself narrows what they get."""
+    """Any member. `then` describes how the function narrows the result."""
 
     then: str
     operator_too: bool = False
     public: bool = False
 
     def check(self, call: Call, parameters: dict[str, Any]) -> None:
-        """Being signed in is all; the operator is no member."""
+        """Any signed-in member passes; the operator is not a member."""
         if call.caller.operator and not self.operator_too:
             raise Denied("This endpoint requires a member; set HEADGATE_TOKEN to a member's token")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnCredentials:
-    """Any member, for their own tokens, password and sessions; not by a narrowed token."""
+    """Any member, for their own tokens, password and sessions; not with a narrowed token."""
 
     then: str
     public: bool = False
 
     def check(self, call: Call, parameters: dict[str, Any]) -> None:
-        """Tokens, passwords and sessions are not for narrowed tokens."""
+        """Refuse narrowed tokens."""
         SignedIn(self.then).check(call, parameters)
         if not call.caller.narrowing.permits_action("manage_tokens", call.now):
             raise Denied(
@@ -63,20 +63,20 @@ class OwnCredentials:
 
 @dataclass(frozen=True, slots=True)
 class ByWorker:
-    """A worker of this installation, by the secret that belongs to the key file; no member, and not the operator."""
+    """A worker of this installation, by the secret derived from the key file; no member, and not the operator."""
 
     then: str
     public: bool = False
 
     def check(self, call: Call, parameters: dict[str, Any]) -> None:
-        """The secret was compared when the caller was found."""
+        """The secret was checked when the caller was identified."""
         if call.caller is not WORKER:
             raise NotSignedIn
 
 
 @dataclass(frozen=True, slots=True)
 class OnOrganization:
-    """Whoever has an action on the organization."""
+    """Callers with an action on the organization."""
 
     action: str
     public: bool = False
@@ -87,7 +87,7 @@ class OnOrganization:
 
 @dataclass(frozen=True, slots=True)
 class MemberOnOrganization(OnOrganization):
-    """A member who has an action on the organization; the operator of the machine is none."""
+    """Members with an action on the organization; not the machine operator."""
 
     def check(self, call: Call, parameters: dict[str, Any]) -> None:
         SignedIn(self.action).check(call, parameters)
@@ -96,7 +96,7 @@ class MemberOnOrganization(OnOrganization):
 
 @dataclass(frozen=True, slots=True)
 class OnResource:
-    """Whoever has an action on the resource that a path parameter names."""
+    """Callers with an action on the resource in a path parameter."""
 
     action: str
     parameter: str = "resource_id"
@@ -109,7 +109,7 @@ class OnResource:
 
 @dataclass(frozen=True, slots=True)
 class MemberOn(OnResource):
-    """A member who has an action on the resource that a path parameter names; the operator of the machine is none."""
+    """Members with an action on the resource in a path parameter; not the machine operator."""
 
     def check(self, call: Call, parameters: dict[str, Any]) -> None:
         SignedIn(self.action).check(call, parameters)
@@ -118,8 +118,8 @@ class MemberOn(OnResource):
 
 @dataclass(frozen=True, slots=True)
 class OnPipeline(MemberOn):
-    """A member who has an action on the pipeline that a path parameter names; on a data task, the one it is called
-    there.
+    """Members with an action on the pipeline in a path parameter; for a data task, the corresponding action of data
+    tasks.
     """
 
     on_task: str = ""

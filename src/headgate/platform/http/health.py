@@ -1,4 +1,4 @@
-"""Whether the process lives, whether it can serve, and what it measures."""
+"""Liveness, readiness and metrics of the process."""
 
 import hmac
 import os
@@ -19,7 +19,7 @@ router = GovernedRouter(tags=["operations"])
 
 
 class Health(BaseModel):
-    """How the process is."""
+    """The health of the process."""
 
     status: str = Field(examples=["ok"])
     version: str = Field(examples=["0.1.0"])
@@ -27,13 +27,13 @@ class Health(BaseModel):
 
 @router.governed("GET", "/healthz", Public("says that the process lives"), Audit.nothing, offline=True)
 def healthz(call: Call) -> Health:
-    """Answers as long as the process does."""
+    """Responds while the process is alive."""
     return Health(status="ok", version=__version__)
 
 
 @router.governed("GET", "/readyz", Public("says that the process can serve"), Audit.nothing, quick=True)
 def readyz(call: Call) -> Health:
-    """Answers when the database does."""
+    """Responds while the database does."""
     fetch(call.connection, "SELECT 1 FROM organization LIMIT 1", {})
     return Health(status="ready", version=__version__)
 
@@ -42,7 +42,7 @@ def readyz(call: Call) -> Health:
     "GET", "/metrics", Public("open, by token, or off, as `server.metrics` says"), Audit.nothing, text="text/plain"
 )
 def metrics(call: Call, request: Request) -> Response:
-    """What all server processes measure, for Prometheus."""
+    """Metrics of all server processes, for Prometheus."""
     settings = call.settings.server
     if settings.metrics == "off":
         raise NotFound

@@ -10,28 +10,28 @@ from headgate.settings.log import LogSettings
 
 
 class TolerantStream:
-    """A stream for logs: what it cannot take, since its disk is full or its reader gone, is left out.
+    """A log stream that drops what it cannot write, such as on a full disk or a closed pipe.
 
-    Work must not end because it could not be told of.
+    A failed log write must not stop the work.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write, if that can be done."""
+        """Write if possible."""
         with suppress(OSError, ValueError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Send what was written on its way, if that can be done."""
+        """Flush if possible."""
         with suppress(OSError, ValueError):
             self._stream.flush()
 
 
 def configure(settings: LogSettings) -> None:
-    """Set logging up for this process."""
+    """Configure logging for this process."""
     level, stream = getattr(logging, settings.level.upper()), TolerantStream(sys.stderr)
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,

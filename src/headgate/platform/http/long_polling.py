@@ -1,4 +1,6 @@
-"""Waiting, before a request is answered, for something of the caller's own; it holds no thread and no transaction."""
+"""Long polling: waits for a change of the caller's own data before the response, without holding a thread or
+transaction.
+"""
 
 from collections.abc import Callable
 
@@ -15,7 +17,7 @@ from headgate.platform.unit_of_work.services import Services
 async def until(
     services: Services, request: Request, is_over: Callable[[Connection, str], bool], seconds: float
 ) -> None:
-    """Wait until something holds for the member who calls, but not longer than this; who is unknown does not wait."""
+    """Wait until the condition holds for the calling member, up to a timeout; unknown callers do not wait."""
     if not seconds:
         return
 

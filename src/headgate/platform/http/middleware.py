@@ -1,4 +1,4 @@
-"""The outermost layer of the server: request ids, limits, security headers, log lines and metrics."""
+"""The outermost middleware: request ids, limits, security headers, access logs and metrics."""
 
 import re
 import secrets
@@ -35,19 +35,19 @@ SECURITY_HEADERS = (
 _NO_STORE = (b"cache-control", b"no-store")
 _HSTS = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 _CONTROLS = re.compile(r"(?!/iceberg/).*[\x00-\x1f\x7f]|.*[\x00-\x1e\x7f]", re.DOTALL)
-"""In the catalog, the last of them stands between the levels of a namespace."""
+"""In the catalog, the last of these separates the levels of a namespace."""
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
 _log = get_logger("headgate.http")
 
 
 _COMMITS = "warehouse.max_commit_bytes"
 IS_HEAD = "headgate.is_head"
-"""Set in the ASGI scope of a request for headers alone, which routes see as a GET."""
+"""Set in the ASGI scope of a HEAD request, which routes see as a GET."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """The largest body that is taken under paths of a form, and the setting that says so."""
+    """The maximum body size of matching paths, and the setting that defines it."""
 
     paths: re.Pattern[str]
     most: int
@@ -58,7 +58,7 @@ class BodyLimit:
 
 
 def body_limits(settings: Settings) -> tuple[BodyLimit, ...]:
-    """The limits of this installation; the first whose form fits a path counts. Only streams may be large."""
+    """The limits of this installation; the first match applies. Only streams may be large."""
     files = settings.warehouse.max_file_bytes
     return (
         BodyLimit(re.compile(r"/api/volumes/[^/]+/files/.+", re.DOTALL), files, "warehouse.max_file_bytes"),
@@ -69,7 +69,7 @@ def body_limits(settings: Settings) -> tuple[BodyLimit, ...]:
 
 
 class Edge:
-    """Wraps the application; plain ASGI, so that it costs next to nothing."""
+    """Wraps the application; plain ASGI, for minimal overhead."""
 
     def __init__(self, app: ASGIApp, *, limits: tuple[BodyLimit, ...]) -> None:
         self.app, self.limits = app, limits
@@ -95,7 +95,7 @@ class Edge:
         limit = next(limit for limit in self.limits if limit.paths.fullmatch(scope["path"]))
         try:
             if _CONTROLS.match(scope["path"]):
-                # Patterns of routes take a line break at the end for the end itself.
+                # Route patterns would accept a trailing line break as the end of the path.
                 await respond(NotFound(), Request(scope))(scope, receive, send_with_headers)
             elif _declared_length(scope) > limit.most:
                 await respond(TooLarge(str(limit)), Request(scope))(scope, receive, send_with_headers)
@@ -110,7 +110,7 @@ class Edge:
 
 
 class _Limited:
-    """Receives a body up to a limit, whatever its header said."""
+    """Receives a body up to a limit, regardless of its Content-Length."""
 
     def __init__(self, receive: Receive, limit: BodyLimit) -> None:
         self.receive, self.limit, self.left = receive, limit, limit.most
@@ -120,7 +120,7 @@ class _Limited:
         if message["type"] == "http.request":
             self.left -= len(message.get("body", b""))
             if self.left < 0:
-                # Nothing says when such a body ends, so that the connection does.
+                # The end of such a body is unknown, so the connection is closed.
                 raise HTTPException(TooLarge.status, str(self.limit), {"Connection": "close"})
         return message
 

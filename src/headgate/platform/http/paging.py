@@ -1,4 +1,4 @@
-"""Pages of lists, as requests ask for them."""
+"""Paging of lists in requests."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ After = Annotated[str | None, Query(max_length=4000, description="The `next_curs
 
 
 def begins_after(cursor: str | None, purpose: str, place: str = "cursor") -> Cursor | None:
-    """Where a page begins; Invalid, which names the place, for a cursor of another list."""
+    """The start of a page; Invalid, naming the parameter, for a cursor of another list."""
     try:
         return Cursor.decode(cursor, purpose) if cursor else None
     except BadCursor as error:

@@ -32,14 +32,14 @@ _log = get_logger("headgate.http")
 
 
 class ErrorPlace(BaseModel):
-    """One value that cannot be used: where it stands, and why."""
+    """An invalid value: its location and the reason."""
 
     place: str = Field(examples=["sort"])
     message: str = Field(examples=["must be name, -name, created or -created"])
 
 
 class ProblemBody(BaseModel):
-    """A problem, after RFC 9457."""
+    """A problem according to RFC 9457."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -53,7 +53,7 @@ class ProblemBody(BaseModel):
 
 
 def respond(problem: Problem, request: Request, headers: dict[str, str] | None = None) -> Response:
-    """A problem as a response; below some paths, in a form that their clients know."""
+    """A problem as a response; some paths use the format of their clients."""
     formats: Mapping[str, ProblemFormat] = request.app.state.problem_formats
     for prefix, in_own_form in formats.items():
         if request.scope["path"].startswith(prefix):
@@ -72,7 +72,7 @@ def respond(problem: Problem, request: Request, headers: dict[str, str] | None =
 
 
 def _problem_of(error: Exception, request: Request) -> Problem:
-    """The problem that an error amounts to."""
+    """The problem for an error."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, RequestValidationError):
@@ -90,7 +90,7 @@ def _problem_of(error: Exception, request: Request) -> Problem:
 
 
 def handle(request: Request, error: Exception) -> Response:
-    """Answer an error with a problem; log it if it is ours."""
+    """Respond to an error with a problem; log it if it is internal."""
     if is_out_of_reach(error):
         _log.warning("cannot connect to the database", error=str(error).splitlines()[0])
         error = Unavailable("Cannot connect to the database; try again")
@@ -109,9 +109,9 @@ def handle(request: Request, error: Exception) -> Response:
 
 
 def install(app: FastAPI, formats: Mapping[str, ProblemFormat]) -> None:
-    """Have the errors of an application answered as problems, below some paths in forms of their own.
+    """Install the error handlers of an application, with special formats for some paths.
 
-    What is left, the outermost layer answers.
+    The outermost middleware handles the rest.
     """
     app.state.problem_formats = formats
     for kind in (Problem, RequestValidationError, Busy, PoolTimeout, HTTPException):
@@ -119,7 +119,7 @@ def install(app: FastAPI, formats: Mapping[str, ProblemFormat]) -> None:
 
 
 def describe(app: FastAPI) -> None:
-    """Have the document of the API say what a problem looks like; every route refers to it."""
+    """Define the problem schema in the OpenAPI document; every route refers to it."""
     plain = app.openapi
 
     def openapi() -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Routes: each shows its guard and its audit entry, and runs as one transaction that is committed before the answer.
+"""Routes: each declares its guard and audit entry, and runs in one transaction that is committed before the response.
 
-A route's function takes a `call` and its own parameters, and runs in a worker thread. A write that met another one is
-repeated whole.
+A route's function takes a `call` and its parameters, and runs in a worker thread. A write that conflicts with another
+is retried as a whole.
 """
 
 import functools
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class Audit(StrEnum):
-    """What a route adds to the audit log. Refusals are always recorded."""
+    """The audit entry of a route. Refusals are always recorded."""
 
     nothing = "nothing"
     changes = "changes"
@@ -56,7 +56,7 @@ class Audit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a route says of itself."""
+    """The declaration of a route."""
 
     guard: Guard
     audit: Audit
@@ -70,13 +70,13 @@ class Declared:
 
 
 class GovernedRouter(APIRouter):
-    """A router on which no route can be added without a guard and an audit entry."""
+    """A router that requires a guard and an audit entry for each route."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether one of its routes fits; a path outside its prefix is answered without trying any of them.
+        """Whether a route matches; a path outside of the prefix is rejected without trying any route.
 
-        FastAPI compares a path with every route of every router before the right one, twice, which cost a sixth of
-        the time of a read.
+        FastAPI compares a path with every route of every earlier router, twice, which took a sixth of the time of a
+        read.
         """
         if not scope["path"].startswith(self.prefix):
             return Match.NONE, {}
@@ -100,19 +100,19 @@ class GovernedRouter(APIRouter):
         limiter: CapacityLimiter | None = None,
         wait: Wait | None = None,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Add a route. It writes if its audit entry says that it changes something.
+        """Add a route. It is a write if its audit entry declares a change.
 
-        The function's name is the operation's id and its summary, the docstring its description.
+        The function's name is the operation id and summary, and its docstring the description.
 
-        It answers with the model that its function returns, or with `text` of that media type; with a status of `also`
-        where that says what it means. One that `takes` a media type reads its body itself. A `quick` one does a bounded
-        read whose decision is in the statement that reads: it needs no snapshot, and no thread on SQLite.
-        What takes long and needs no transaction, such as hashing a password, is done by `prepare` before it; the
-        function gets its answer as `prepared`. An `offline` one answers without the database.
+        The response is the model that the function returns, or `text` of that media type, with a status of `also` where
+        declared. A route that `takes` a media type reads its body itself. A `quick` route does a bounded read whose
+        statement includes the authorization, so it needs no snapshot, and no thread on SQLite. `prepare` runs slow work
+        without a transaction, such as hashing a password, before the function, which gets the result as `prepared`. An
+        `offline` route does not use the database.
 
-        A `staged` one works on files between transactions: its function takes `stages` in place of `call`, and opens
-        each transaction by it; who calls is found, and the guard checked, in each. A `limiter` keeps its threads apart
-        from those of other routes. What must be waited for without a thread is awaited by `wait`, before all else.
+        A `staged` route works on files between transactions: its function takes `stages` instead of `call` and opens
+        each transaction with it; the caller is identified and the guard checked in each. A `limiter` separates its
+        threads from those of other routes. `wait` is awaited first, without a thread.
         """
         is_quick = quick if callable(quick) else (lambda parameters: bool(quick))
         declared = Declared(guard, audit, audit is Audit.changes, is_quick, prepare, offline, staged, limiter, wait)
@@ -146,7 +146,7 @@ class GovernedRouter(APIRouter):
 def _responses(
     guard: Guard, errors: Sequence[type[Problem]], parameters: Iterable[inspect.Parameter], takes: str | None
 ) -> dict[int | str, dict[str, Any]]:
-    """The errors that a route declares: its own, and those that every route of its sort has."""
+    """The errors that a route declares: its own, and those of all routes of its type."""
     common: list[type[Problem]] = [Unavailable, DiskFull]
     path_parameters = [parameter for parameter in parameters if parameter.name not in GIVEN]
     if path_parameters:
@@ -170,7 +170,7 @@ def _raw_body(media_type: str) -> dict[str, Any]:
 
 
 GIVEN = frozenset({"call", "stages", "request", "prepared"})
-"""Parameters of a route's function that the edge gives; the others come from the request."""
+"""Parameters of a route's function that the framework provides; the others come from the request."""
 
 
 def _endpoint(function: Callable[..., Any], declared: Declared) -> Callable[..., Any]:
@@ -183,7 +183,7 @@ def _endpoint(function: Callable[..., Any], declared: Declared) -> Callable[...,
 
     @functools.wraps(function)
     def admitted(**_: Any) -> None:
-        """Nothing: the guard alone is asked."""
+        """No work: only the guard is checked."""
 
     @functools.wraps(function)
     async def endpoint(*, request: Request, **parameters: Any) -> Response:
@@ -191,7 +191,7 @@ def _endpoint(function: Callable[..., Any], declared: Declared) -> Callable[...,
             await declared.wait(request.app.state.services, request, parameters)
         if declared.prepare:
             if not declared.guard.public:
-                # What is prepared costs more than a decision, and may not tell more than one.
+                # The preparation costs more than the authorization, and must not reveal more.
                 await run(admitted, replace(declared, writes=False, prepare=None), request, parameters)
             prepared = await run_in_threadpool(declared.prepare, request.app.state.services, request, parameters)
             parameters["prepared"] = prepared
@@ -230,7 +230,7 @@ def _serializer(answer: type) -> SchemaSerializer:
 
 @contextmanager
 def _refusals_recorded(call: Call, operation: str, parameters: dict[str, Any]) -> Iterator[None]:
-    """Have whatever is refused in here recorded; where nothing told the action, under the name of the operation."""
+    """Record refusals raised in this context, under the name of the operation unless the action is known."""
     try:
         yield
     except Problem as problem:
@@ -240,7 +240,7 @@ def _refusals_recorded(call: Call, operation: str, parameters: dict[str, Any]) -
 
 
 def _stages(function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]) -> Stages:
-    """The transactions of a request: in each, the caller is identified and the guard is checked."""
+    """The transactions of a request: each identifies the caller and checks the guard."""
     services: Services = request.app.state.services
 
     def identify(connection: Any, now: datetime) -> Caller:
@@ -261,7 +261,7 @@ def _stages(function: Callable[..., Any], declared: Declared, request: Request, 
 async def run(
     function: Callable[..., Any], declared: Declared, request: Request, parameters: dict[str, Any]
 ) -> Response:
-    """Run a route's function: identity, guard, work and commit; then what is to be recorded beside it."""
+    """Run a route's function: authentication, guard, work and commit, then deferred records."""
     stages = _stages(function, declared, request, parameters)
 
     def work(call: Call) -> Any:

@@ -1,4 +1,4 @@
-"""Values of a request that cannot be used: each by the name of its field, and what it has to be, in plain words."""
+"""Validation errors of requests: the field and what it must be, in plain words."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -7,20 +7,20 @@ from typing import Any
 from headgate.kit.ids import PREFIXES
 
 WHOLE = "body"
-"""The place of what is wrong with a body as a whole."""
+"""The location of an error in the body as a whole."""
 _PARTS = frozenset({"body", "query", "path", "header", "cookie"})
 _LACKING = frozenset({"missing", "unknown_field"})
-"""What can be said of a field that the body does not have, or not under the whole of its name."""
+"""Error types about a field that the body may lack."""
 _TIME = "must be a time with a time zone, such as 2026-11-02T08:00:00Z"
 
 
 def describe_errors(errors: Iterable[Any], body: Any = None) -> list[dict[str, str]]:
-    """Each value that cannot be used: where it stands, and why."""
+    """The invalid values: location and reason."""
     return [{"place": _place(error, body), "message": _message(error)} for error in errors]
 
 
 def _place(error: Any, body: Any) -> str:
-    """The field, as whoever sent it calls it, with those that it lies in."""
+    """The field with its parents, as named in the request."""
     where, *rest = error["loc"] or (WHOLE,)
     if where not in _PARTS:
         where, rest = "", [where, *rest]
@@ -31,7 +31,7 @@ def _place(error: Any, body: Any) -> str:
 
 
 def _fields(parts: Sequence[Any], body: Any, *, may_lack: bool) -> list[Any]:
-    """The fields among the parts of a place; the library puts the names of alternatives between them."""
+    """The field names in a location; the library inserts the names of union members between them."""
     fields: list[Any] = []
     for number, part in enumerate(parts):
         is_item = isinstance(body, list) and isinstance(part, int) and part < len(body)
@@ -44,13 +44,13 @@ def _fields(parts: Sequence[Any], body: Any, *, may_lack: bool) -> list[Any]:
 
 
 def _prefix(context: dict[str, Any]) -> str:
-    """How ids of the kind begin that a pattern asks for; a data mart's if it takes any kind."""
+    """The id prefix that a pattern requires; a data mart's if it accepts any kind."""
     match = re.match(r"\^\(?([a-z]{2,3})[_|]", str(context.get("pattern")))
     return match[1] if match else PREFIXES["data_mart"]
 
 
 def _malformed(context: dict[str, Any]) -> str:
-    """What is said of a text that does not match a pattern: only ids have one; other texts say their form in words."""
+    """The message for a pattern mismatch: only ids have patterns; other formats are described in words."""
     return f"is not an id; one looks like {_prefix(context)}_01k6x3v9c2m4n8p0q7rs"
 
 
@@ -99,7 +99,7 @@ _MESSAGES: dict[str, str | Callable[[dict[str, Any]], str]] = {
     "datetime_object_invalid": _TIME,
     "timezone_aware": _TIME,
 }
-"""What is wrong with a value in our words, by the library's name for it. They go on from the name of a field."""
+"""Messages by the library's error type. They continue after the field name."""
 
 
 def _message(error: Any) -> str:

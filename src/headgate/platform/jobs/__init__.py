@@ -1,1 +1,1 @@
-"""Workers, whatever kind of work they do."""
+"""Jobs and workers, for all kinds of work."""

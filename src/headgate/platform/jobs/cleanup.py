@@ -1,4 +1,4 @@
-"""What the scheduler does for jobs: takes them back from dead workers, and gives up those that are too old."""
+"""Scheduled cleanup of jobs: takes them back from dead workers, and fails outdated ones."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _log = get_logger("headgate.scheduler")
 
 
 class LeaseSweeper:
-    """Takes jobs of one kind back from dead workers. After the clock was set, live workers have time to renew their
+    """Takes jobs of one kind back from dead workers. After a clock change, live workers get time to renew their
     leases.
     """
 
@@ -28,7 +28,7 @@ class LeaseSweeper:
         self._grace = LeaseGrace(kind.lease(settings), ticks)
 
     def sweep(self, now: datetime) -> None:
-        """Look once. It costs one or two statements."""
+        """Check once, in one or two statements."""
         off = self._grace.look(now)
         if off is None or off < 0:
             self._database.write(lambda connection: self._kind.clock_was_set(connection, now))

@@ -1,4 +1,4 @@
-"""The kinds of jobs. A kind says where its jobs are stored, who may claim them, and what their end does."""
+"""The kinds of jobs. A kind defines where its jobs are stored, who may claim them, and what happens at their end."""
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Sequence
@@ -19,20 +19,20 @@ from headgate.platform.unit_of_work.services import Services
 from headgate.settings.settings import Settings
 
 LOOK_AT = 200
-"""The number of waiting jobs that one claim looks at."""
+"""Number of queued jobs that a claim looks at."""
 _LARGEST = 1 << 20
 _ENVELOPE = 64 << 10
 
 
 def result_bytes(settings: Settings) -> int:
-    """The largest piece of a result: in base64, with its envelope, it must fit into the body of a request."""
+    """Maximum size of a result part: with base64 and its envelope, it must fit into a request body."""
     body = settings.server.max_body_bytes
     return max(512, min(_LARGEST, (body - min(_ENVELOPE, body // 2)) * 3 // 4))
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSlots:
-    """The slots of a worker for one kind of job: how many are free, and how many there are, if it says so."""
+    """The free and total slots of a worker for one kind of job."""
 
     worker: str
     free: int
@@ -41,7 +41,7 @@ class WorkerSlots:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What a worker gets of a claimed job beside its id and fence."""
+    """What a worker receives of a claimed job in addition to id and fence."""
 
     payload: BaseModel
     seconds: float
@@ -52,7 +52,7 @@ class Outcome:
     """The outcome of a job, as its worker reports it."""
 
     state: str
-    """succeeded, failed, lost (a fault that passes, retried) or returned (the worker shuts down)."""
+    """succeeded, failed, lost (a transient fault, retried) or returned (the worker shuts down)."""
     error_code: str | None = None
     error: str | None = None
     result: Any = None
@@ -74,21 +74,21 @@ class JobKind:
     table: ClassVar[Table]
     """The table of its jobs, with `job_columns()` and an `id`."""
     result: ClassVar[type[BaseModel]] = LooseInput
-    """What a worker reports of a job that succeeded."""
+    """The result that a worker reports for a successful job."""
     max_losses: ClassVar[int] = 1
-    """How often a job is retried whose worker or Spark died."""
+    """Maximum retries of a job whose worker or Spark server died."""
     max_attempts: ClassVar[int | None] = 10
-    """How often a job is claimed, also when workers gave it back."""
+    """Maximum attempts of a job, including those that workers returned."""
     lost: ClassVar[tuple[str, str]]
     """The error code and message of a job that died with its last worker."""
     in_turn: ClassVar[bool] = False
-    """Whether claims and reports nearly always conflict, so that those of one process wait for each other."""
+    """Whether claims and reports usually conflict, so that those of one process are serialized."""
     rollbacks: ClassVar[tuple[type[Exception], ...]] = ()
-    """Errors of `finish` after which nothing is committed and `recover` is called in a new transaction."""
+    """Errors of `finish` after which the transaction is rolled back and `recover` runs in a new one."""
 
     @abstractmethod
     def lease(self, settings: Settings) -> timedelta:
-        """How long a worker may be silent before its jobs are taken back."""
+        """The time without heartbeat after which a worker's jobs are taken back."""
 
     @abstractmethod
     def begin(self, call: Call, row: RowMapping) -> Begun:
@@ -96,21 +96,21 @@ class JobKind:
 
     @abstractmethod
     def finish(self, call: Call, row: RowMapping, outcome: Outcome) -> str:
-        """End a job that succeeded or failed, or queue it again; its state then."""
+        """End a job that succeeded or failed, or queue it again; returns its state."""
 
     def waiting(self, connection: Connection, now: datetime, slots: WorkerSlots) -> Sequence[str]:
-        """Jobs that this worker may claim, in order: the oldest first."""
+        """Jobs that this worker may claim, oldest first."""
         rows = self.table.c
         due = rows.not_before.is_(None) | (rows.not_before <= now)
         query = select(rows.id).where(rows.state == WAITING, due).order_by(rows.id)
         return connection.execute(query.limit(LOOK_AT)).scalars().all()
 
     def is_waiting(self, connection: Connection, now: datetime, slots: WorkerSlots) -> bool:
-        """Whether this worker would get a job now. It is asked every 20 ms while a worker waits."""
+        """Whether this worker would get a job now. It is called every 20 ms while a worker waits."""
         return bool(self.waiting(connection, now, slots))
 
     def log(self, call: Call, job: str, lines: Sequence[LogLine]) -> None:
-        """Add lines to the log of a job, if its kind keeps one."""
+        """Append lines to the job's log, if its kind has one."""
 
     def is_blocked(self, connection: Connection, row: RowMapping) -> bool:
         """Whether a job must wait for one that was claimed in this transaction."""
@@ -120,14 +120,14 @@ class JobKind:
         """Keep the credentials of running jobs valid."""
 
     def revoke(self, connection: Connection, now: datetime, job: str) -> None:
-        """End the credentials of a job: nothing is committed for it from here on."""
+        """Revoke the credentials of a job: nothing more is committed for it."""
 
     def has_effects(self, connection: Connection, job: str) -> bool:
-        """Whether a job has changed something that a retry would change again."""
+        """Whether a job has effects that a retry would repeat."""
         return False
 
     def isolates(self, outcome: Outcome) -> bool:
-        """Whether a job runs on a Spark server of its own after this loss."""
+        """Whether a job runs on its own Spark server after this loss."""
         return True
 
     def loss(self, connection: Connection, row: RowMapping, outcome: Outcome) -> tuple[str, str]:
@@ -136,21 +136,21 @@ class JobKind:
         return outcome.error_code or code, outcome.error or message
 
     def end_values(self, connection: Connection, now: datetime, job: str) -> dict[str, Any]:
-        """Further columns to set when a job ends."""
+        """Additional columns to set when a job ends."""
         return {}
 
     def tainted(self, connection: Connection, member: str) -> Sequence[RowMapping]:
-        """Active jobs of a member that somebody else may have submitted: they end when the member becomes an owner."""
+        """Active jobs of a member that somebody else may have submitted; they end when the member becomes an owner."""
         return ()
 
     def ended(self, connection: Connection, now: datetime, row: RowMapping) -> None:
-        """Do what follows from the end of a job: audit, notices, the state of what it was for."""
+        """Follow up the end of a job: audit, notices, and the state of its subject."""
 
     def requeued(self, connection: Connection, now: datetime, row: RowMapping) -> None:
-        """Undo what an attempt left behind, since the job is queued again."""
+        """Clean up after an attempt before the job is queued again."""
 
     def recover(self, call: Call, row: RowMapping, error: Exception) -> str:
-        """Decide what becomes of a job whose `finish` was rolled back; its state then."""
+        """Decide the state of a job whose `finish` was rolled back; returns it."""
         raise error
 
     def finished(self, services: Services, job: str, fence: int, state: str) -> None:
@@ -161,22 +161,22 @@ class JobKind:
         return False
 
     def expire(self, connection: Connection, now: datetime) -> None:
-        """Give up or forget jobs that are too old."""
+        """Fail or delete outdated jobs."""
 
     def clock_was_set(self, connection: Connection, now: datetime) -> None:
-        """Bring times in the future back to what they can be, after the clock was set back or the scheduler started."""
+        """Limit future times to plausible values after the clock was set back or the scheduler started."""
 
 
 _KINDS: dict[str, JobKind] = {}
 
 
 def register(*kinds: JobKind) -> None:
-    """Let workers claim jobs of these kinds."""
+    """Register kinds of jobs for workers to claim."""
     _KINDS.update({kind.name: kind for kind in kinds})
 
 
 def kind_named(name: str) -> JobKind:
-    """The kind of this name; NotFound if there is none."""
+    """The kind with this name, or NotFound."""
     try:
         return _KINDS[name]
     except KeyError:

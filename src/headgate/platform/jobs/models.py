@@ -13,10 +13,10 @@ ENDED = ("succeeded", "failed", "cancelled", "blocked", "skipped")
 
 
 def job_columns() -> tuple[Column[Any], ...]:
-    """The columns by which the queue works. Each kind of job has them in a table of its own, beside what it does.
+    """The columns used by the queue. Each kind of job has them in its own table.
 
-    `fence` counts the claims, `losses` the workers and Sparks that died during the job; `isolated` says that it runs on
-    a Spark server of its own from now on. It is not claimed before `not_before`.
+    `fence` counts the claims, `losses` the workers and Spark servers that died during the job; `isolated` means that it
+    runs on its own Spark server from now on. It is not claimed before `not_before`.
     """
     return (
         Column("state", Word, nullable=False),
@@ -46,4 +46,4 @@ worker_table = Table(
     Column("seen_at", UtcDateTime, nullable=False),
     Column("state", JSON, nullable=False),
 )
-"""A worker, the time of its last message, and the state of its Spark servers."""
+"""A worker, its last heartbeat, and the state of its Spark servers."""

@@ -1,7 +1,7 @@
-"""The life of a job of any kind: claimed, kept alive, finished, given back, lost or cancelled.
+"""The life cycle of a job of any kind: claimed, renewed, finished, returned, lost or cancelled.
 
-Each function works in one write transaction. A claim increments the fence; a message with an older one is refused. A
-cancel changes the row first: nothing is committed for the job from then on, and its worker hears of it afterwards.
+Each function works in one write transaction. A claim increments the fence, and messages with an older fence are
+refused. A cancel changes the row first, so nothing more is committed for the job; its worker is notified afterwards.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from headgate.settings.settings import Settings
 
 
 def claim(kind: JobKind, call: Call, slots: WorkerSlots, only: str | None = None) -> list[JobOut]:
-    """Claim waiting jobs, up to the free slots of a worker, or one of them alone; those that cannot begin end."""
+    """Claim queued jobs up to a worker's free slots, or a single one; jobs that cannot begin are ended."""
     claimed: list[JobOut] = []
     for job in kind.waiting(call.connection, call.now, slots):
         if len(claimed) == slots.free:
@@ -39,7 +39,7 @@ def claim(kind: JobKind, call: Call, slots: WorkerSlots, only: str | None = None
 
 
 def locked(kind: JobKind, connection: Connection, job: str) -> RowMapping | None:
-    """A waiting job, locked for this transaction; None if another worker has claimed it, or is about to."""
+    """A queued job, locked for this transaction; None if another worker has claimed it or is about to."""
     rows = kind.table.c
     query = select(kind.table).where(rows.id == job, rows.state == WAITING).with_for_update(skip_locked=True)
     return connection.execute(query).mappings().one_or_none()
@@ -72,7 +72,7 @@ def _begin(kind: JobKind, call: Call, worker: str, row: RowMapping) -> JobOut | 
 
 
 def fail_to_begin(kind: JobKind, call: Call, job: str, refusal: CannotBegin) -> None:
-    """End a job that cannot begin, and say why in its log."""
+    """End a job that cannot begin, with the reason in its log."""
     end(kind, call.connection, call.now, job, refusal.state, refusal.code, refusal.message)
     kind.log(call, job, [LogLine(at=call.now, level="error", text=refusal.message[:MAX_LINE])])
 
@@ -81,7 +81,7 @@ def fail_to_begin(kind: JobKind, call: Call, job: str, refusal: CannotBegin) -> 
 
 
 def owned(kind: JobKind, connection: Connection, job: str, worker: str, fence: int) -> RowMapping:
-    """The row of a job that a worker holds with this fence; Conflict for any other."""
+    """The row of a job that a worker holds with this fence; otherwise Conflict."""
     row = connection.execute(select(kind.table).where(kind.table.c.id == job)).mappings().one_or_none()
     if row is None or (row["worker_id"], row["fence"]) != (worker, fence) or row["state"] not in HELD:
         raise Conflict(f"The {kind.name} {job} is no longer held by this worker; drop it")
@@ -89,7 +89,7 @@ def owned(kind: JobKind, connection: Connection, job: str, worker: str, fence: i
 
 
 def ended_by(kind: JobKind, connection: Connection, job: str, worker: str, fence: int) -> str | None:
-    """The state of a job that this worker has ended with this fence: the first answer may not have arrived."""
+    """The state of a job that this worker has ended with this fence, if its first response was lost."""
     rows = kind.table.c
     mine = (rows.id == job, rows.worker_id == worker, rows.fence == fence, rows.state.in_(ENDED))
     return connection.execute(select(rows.state).where(*mine)).scalar()
@@ -98,7 +98,7 @@ def ended_by(kind: JobKind, connection: Connection, job: str, worker: str, fence
 def beat(
     kind: JobKind, connection: Connection, now: datetime, settings: Settings, worker: str, beats: Sequence[BeatIn]
 ) -> InstructionsOut:
-    """Renew the leases of a worker's jobs; which of them to interrupt, and which it no longer holds."""
+    """Renew the leases of a worker's jobs; returns which to interrupt and which it no longer holds."""
     rows = kind.table.c
     query = select(rows.id, rows.fence, rows.state).where(rows.worker_id == worker, rows.state.in_(HELD))
     held = {row.id: row for row in connection.execute(query)}
@@ -121,7 +121,7 @@ def is_cancelling(kind: JobKind, connection: Connection, worker: str) -> bool:
 
 
 def finish(kind: JobKind, call: Call, row: RowMapping, outcome: Outcome) -> str:
-    """End a job with its outcome, or queue it again; its state then."""
+    """End a job with its outcome, or queue it again; returns its state."""
     if outcome.state in {"lost", "returned"}:
         return give_back(kind, call.connection, call.now, row, outcome)
     if row["state"] == CANCELLING and not kind.has_effects(call.connection, row["id"]):
@@ -142,7 +142,7 @@ def end(
     message: str | None = None,
     **values: Any,
 ) -> str:
-    """End a job, and do what follows from its end for this kind; its state."""
+    """End a job and run the follow-up of its kind; returns its state."""
     kind.revoke(connection, now, job)
     fixed = {"state": state, "ended_at": now, "lease_until": None, "error_code": code and code[:120]}
     fixed |= {"error": message and message[:20_000], **kind.end_values(connection, now, job)}
@@ -152,7 +152,9 @@ def end(
 
 
 def cancel(kind: JobKind, connection: Connection, now: datetime, row: RowMapping, **values: Any) -> str:
-    """Cancel a job: at once if no worker holds it, else its credentials end now and its worker is told. Its state."""
+    """Cancel a job: immediately if no worker holds it, otherwise revoke its credentials and notify its worker; returns
+    its state.
+    """
     if row["state"] == WAITING:
         return end(kind, connection, now, row["id"], "cancelled", cancelled_at=now, **values)
     if row["state"] == RUNNING:
@@ -163,9 +165,10 @@ def cancel(kind: JobKind, connection: Connection, now: datetime, row: RowMapping
 
 
 def give_back(kind: JobKind, connection: Connection, now: datetime, row: RowMapping, outcome: Outcome) -> str:
-    """Queue a job again that its worker lost or gave back, unless it has effects or was claimed too often; its state.
+    """Queue a job again that its worker lost or returned, unless it has effects or too many attempts; returns its
+    state.
 
-    A job during which Spark or a worker died may be what killed it: it runs alone from then on.
+    A job during which Spark or a worker died may have caused it, so it runs in isolation from then on.
     """
     has_effects, is_lost = kind.has_effects(connection, row["id"]), outcome.state == "lost"
     if row["state"] == CANCELLING and not has_effects:
@@ -188,7 +191,7 @@ def requeue(
     until: datetime | None = None,
     **values: Any,
 ) -> str:
-    """Queue a job again, to be claimed at once or from a time on; its state."""
+    """Queue a job again, optionally delayed; returns its state."""
     kind.revoke(connection, now, row["id"])
     fixed = {"state": WAITING, "worker_id": None, "lease_until": None, "progress": None, "not_before": until}
     _update(kind, connection, row["id"], {**fixed, **values})
@@ -211,12 +214,12 @@ def has_lost(kind: JobKind, connection: Connection, now: datetime, settings: Set
 
 
 def sweep(kind: JobKind, connection: Connection, now: datetime, settings: Settings) -> list[str]:
-    """Take back the jobs whose leases are over; their ids."""
+    """Take back the jobs with expired leases; returns their ids."""
     return _take_back(kind, connection, now, _lost(kind, now, settings))
 
 
 def release(kind: JobKind, connection: Connection, now: datetime, worker: str) -> list[str]:
-    """Take back the jobs of a worker that is certainly dead; their ids."""
+    """Take back the jobs of a worker that is certainly dead; returns their ids."""
     rows = kind.table.c
     return _take_back(kind, connection, now, rows.state.in_(HELD) & (rows.worker_id == worker))
 
@@ -232,7 +235,7 @@ def _take_back(kind: JobKind, connection: Connection, now: datetime, which: Colu
 
 
 def job_row(kind: JobKind, connection: Connection, job: str) -> RowMapping:
-    """The row of a job that exists."""
+    """The row of an existing job."""
     return connection.execute(select(kind.table).where(kind.table.c.id == job)).mappings().one()
 
 

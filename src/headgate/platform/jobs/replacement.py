@@ -1,4 +1,4 @@
-"""Replacing a dead worker: its leases end at once, and its jobs are queued for others, or for its successor."""
+"""Replaces a dead worker: its leases end immediately, and its jobs are queued again."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,10 +13,10 @@ _workers = worker_table.c
 
 
 def release(connection: Connection, now: datetime, name: str, dead: Sequence[str]) -> list[str]:
-    """Take back the jobs of dead workers of the caller's machine; their ids.
+    """Take back the jobs of dead workers on the caller's machine; returns their ids.
 
-    The caller has made sure that their processes are gone. Nothing depends on it: each claim increments the fence, so
-    that no message with an older one is accepted.
+    The caller has checked that their processes are gone. Safety does not depend on it, because each claim increments
+    the fence and messages with an older one are refused.
     """
     known = connection.execute(select(_workers.id, _workers.name).where(_workers.id.in_(dead))).all()
     here = [row.id for row in known if _host(row.name) == _host(name)]
@@ -24,5 +24,5 @@ def release(connection: Connection, now: datetime, name: str, dead: Sequence[str
 
 
 def _host(name: str) -> str:
-    """The machine of a worker, by its name HOST:PID."""
+    """The host of a worker, from its name HOST:PID."""
     return name.rpartition(":")[0]

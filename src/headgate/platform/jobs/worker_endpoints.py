@@ -1,4 +1,6 @@
-"""What workers call about jobs of every kind: claim, heartbeat, finish. By the worker secret, never a token."""
+"""Worker endpoints for jobs of all kinds: claim, heartbeat, finish. Authenticated by the worker secret, never by a
+token.
+"""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -41,7 +43,7 @@ from headgate.platform.unit_of_work.watch import LONGEST
 router = GovernedRouter(prefix="/api/worker", tags=["workers"])
 
 LIMITER = CapacityLimiter(16)
-"""Threads for workers alone: however busy members keep the server, jobs stay alive and end."""
+"""Threads reserved for workers, so that jobs are renewed and finished however busy the server is."""
 FAULT = "The job could not start because of an internal error; see the server's log"
 
 KIND_PATTERN = r"^[a-z_]{1,40}$"
@@ -52,7 +54,7 @@ _log = get_logger("headgate.jobs")
 
 
 def is_worker(services: Services, request: Request) -> bool:
-    """Whether a worker asks."""
+    """Whether the request comes from a worker."""
     try:
         identify(request, services.worker_secret)
     except NotSignedIn:
@@ -63,11 +65,11 @@ def is_worker(services: Services, request: Request) -> bool:
 async def wait_for(
     check: Callable[[Connection], bool], services: Services, request: Request, parameters: dict[str, Any]
 ) -> None:
-    """Wait, if a worker asks, until there is something for it to claim."""
+    """Wait, for a worker's request, until there is something to claim."""
     if is_worker(services, request):
         await services.watch.wait(check, parameters["wait"])
         if await request.is_disconnected():
-            # A dead worker would hold what it gets until its lease ends.
+            # A dead worker would hold the claimed jobs until the lease expires.
             raise Unavailable
 
 
@@ -106,8 +108,8 @@ def _kinds(beats: list[BeatIn]) -> list[JobKind]:
     wait=until_waiting,
 )
 def claim_jobs(stages: Stages, kind: Kind, body: ClaimIn, wait: Wait = 0) -> Claims:
-    """Waiting jobs of one kind, up to the worker's free slots. The worker loses a job when it sends no heartbeat for as
-    long as the kind's lease. A job that may not begin any more ends here.
+    """Claim queued jobs of one kind, up to the worker's free slots. The worker loses a job if it sends no heartbeat for
+    the kind's lease. A job that may no longer begin is ended.
     """
     wanted = kind_named(kind)
     try:
@@ -131,12 +133,12 @@ def _claim(kind: JobKind, call: Call, body: ClaimIn, only: str | None = None) ->
 
 
 def _is_our_fault(error: Exception) -> bool:
-    """Whether an error is a defect: nothing that passes, and nothing that the caller did."""
+    """Whether an error is a defect of Headgate: neither transient nor caused by the caller."""
     return not (isinstance(error, Problem) or passes(error))
 
 
 def _one_by_one(kind: JobKind, stages: Stages, body: ClaimIn) -> list[JobOut]:
-    """Claim jobs in a transaction each: one that cannot begin fails, and keeps none of the others waiting."""
+    """Claim jobs in separate transactions: one that cannot begin fails without delaying the others."""
     jobs: list[JobOut] = []
     for job in stages.read(lambda call: kind.waiting(call.connection, call.now, _slots(body))):
         if len(jobs) == body.slots:
@@ -166,8 +168,8 @@ def _fail(kind: JobKind, call: Call, job: str) -> None:
     wait=until_cancelled,
 )
 def renew_leases(stages: Stages, body: HeartbeatIn, wait: Wait = 0) -> InstructionsOut:
-    """Renew the leases of a worker's jobs and store their progress. The answer says which jobs to interrupt; it comes
-    at once when there is one.
+    """Renew the leases of a worker's jobs and store their progress. The response names the jobs to interrupt and
+    arrives immediately if there is one.
     """
 
     def work(call: Call) -> InstructionsOut:
@@ -192,7 +194,7 @@ def renew_leases(stages: Stages, body: HeartbeatIn, wait: Wait = 0) -> Instructi
     limiter=LIMITER,
 )
 def add_log_lines(stages: Stages, kind: Kind, job_id: Job, body: LogIn) -> JobState:
-    """Add lines to the log of a job."""
+    """Append lines to the log of a job."""
     wanted = kind_named(kind)
 
     def work(call: Call) -> str:
@@ -215,8 +217,8 @@ def add_log_lines(stages: Stages, kind: Kind, job_id: Job, body: LogIn) -> JobSt
     limiter=LIMITER,
 )
 def finish_job(stages: Stages, kind: Kind, job_id: Job, body: FinishIn) -> JobState:
-    """The outcome of a job. One that this worker does not hold any more answers 409. The same message, sent again,
-    changes nothing.
+    """Report the outcome of a job. The response is 409 if the worker no longer holds the job. Repeating the message has
+    no effect.
     """
     wanted = kind_named(kind)
     outcome = Outcome(body.state, body.error_code, body.error, _result(wanted, body))
@@ -260,7 +262,7 @@ def _recover(kind: JobKind, call: Call, job: str, body: FinishIn, error: Excepti
 
 
 class ReplacementIn(WorkerIn):
-    """A worker, and the dead ones of its machine that it replaces."""
+    """A worker, and the dead workers of its machine that it replaces."""
 
     dead: Annotated[list[WorkerId], Field(min_length=1, max_length=100)]
 
@@ -281,7 +283,7 @@ class Released(BaseModel):
     limiter=LIMITER,
 )
 def replace_workers(stages: Stages, body: ReplacementIn) -> Released:
-    """Queue the jobs of dead workers of the same machine again now, instead of when their leases end."""
+    """Queue the jobs of dead workers of the same machine immediately, instead of after their leases expire."""
     if body.worker in body.dead:
         raise Invalid("dead: a worker cannot replace itself")
 

@@ -1,4 +1,4 @@
-"""The workers of this installation: when each was last heard of, and whether it shuts down."""
+"""The workers of this installation: their last heartbeat, and whether they are shutting down."""
 
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ _workers = worker_table.c
 
 
 def note_worker(connection: Connection, now: datetime, worker: WorkerIn) -> None:
-    """Record that a worker is alive, and its state."""
+    """Record a worker's heartbeat and state."""
     values: dict[str, Any] = {"name": worker.name, "version": worker.version, "seen_at": now, "state": worker.state}
     done = connection.execute(update(worker_table).where(_workers.id == worker.worker).values(values))
     if done.rowcount == 0:
@@ -20,6 +20,6 @@ def note_worker(connection: Connection, now: datetime, worker: WorkerIn) -> None
 
 
 def is_leaving(connection: Connection, worker: str) -> bool:
-    """Whether a worker has said that it shuts down: a claim that still waits must get nothing."""
+    """Whether a worker is shutting down; then its waiting claims get nothing."""
     state = connection.execute(select(_workers.state).where(_workers.id == worker)).scalar()
     return bool(state and state.get(LEAVING))

@@ -1,1 +1,1 @@
-"""Mail: an outbox that is written with a change and sent by the scheduler."""
+"""Mail: an outbox that is written in the transaction of a change and sent by the scheduler."""

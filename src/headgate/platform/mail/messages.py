@@ -1,4 +1,4 @@
-"""A mail as it goes over the wire. Nothing that a person typed can add a header, a recipient or a part to it."""
+"""Builds mail messages. User input cannot add a header, a recipient or a part."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from headgate.settings.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class MailDraft:
-    """To whom a mail goes, and what it says."""
+    """The recipient and the content of a mail."""
 
     recipient: str
     subject: str
@@ -29,7 +29,7 @@ class MailDraft:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A message, and the addresses on its envelope."""
+    """A message and its envelope addresses."""
 
     message: EmailMessage
     sender: str
@@ -37,9 +37,9 @@ class Envelope:
 
 
 def build_message(identifier: str, written_at: datetime, sender: str, draft: MailDraft) -> Envelope:
-    """A mail, ready to be sent; Refused if it can go to nobody.
+    """A mail ready to send; raises Refused if its recipient is invalid.
 
-    Sent twice, it has the same Message-ID, so that its receiver can drop the double.
+    A repeated send has the same Message-ID, so that the receiver can drop the duplicate.
     """
     name, address = parseaddr(sender)
     origin = _address(address, name)
@@ -61,7 +61,7 @@ def build_message(identifier: str, written_at: datetime, sender: str, draft: Mai
 
 
 def _address(text: str, name: str = "") -> Address:
-    """An address whose domain any relay can read, or BadName."""
+    """An address whose domain any relay can read; raises BadName."""
     if "=?" in text:
         raise BadName("a mail address cannot contain encoded words (RFC 2047)")
     local, _, domain = check_email(text).rpartition("@")
@@ -69,7 +69,7 @@ def _address(text: str, name: str = "") -> Address:
 
 
 def _check(message: EmailMessage) -> None:
-    """Refuse a message that would be read with other headers than it was given: the writer of mails had such faults."""
+    """Refuse a message whose parsed headers differ from those given; Python's mail generator has had such bugs."""
     head = message.as_bytes().partition(b"\r\n\r\n")[0]
     names = [line.partition(b":")[0] for line in head.split(b"\r\n") if not line.startswith((b" ", b"\t"))]
     if names != [name.encode() for name in message] or any(byte in head.replace(b"\r\n", b"") for byte in b"\r\n"):
@@ -77,4 +77,4 @@ def _check(message: EmailMessage) -> None:
 
 
 Composer = Callable[[Connection, Sealer, Settings, Any, datetime], MailDraft | None]
-"""Writes a mail from its row; None if there is nothing to send any more. It may write, and may run again."""
+"""Builds a mail from its row; None if it is no longer needed. It may write to the database and may run again."""

@@ -1,4 +1,4 @@
-"""Mail that waits to be sent, or was."""
+"""Database table of queued and sent mail."""
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, Table, Text
 
@@ -22,6 +22,6 @@ mail_table = Table(
     Column("error", text_type(400)),
     Index("ix_mails_due_at", "due_at"),
 )
-"""A mail. Its body is sealed, since it may hold a link, and forgotten once sent; `due_at` is null when it is done."""
+"""A mail. Its body is sealed, because it may contain a link, and deleted after sending; `due_at` is null when done."""
 
 register(mail_table, "body")

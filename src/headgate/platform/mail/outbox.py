@@ -1,4 +1,4 @@
-"""The outbox: mail is written down with the change that causes it, and sent by the scheduler afterwards."""
+"""The outbox: mail is stored in the transaction that causes it, and sent later by the scheduler."""
 
 from datetime import datetime, timedelta
 
@@ -22,7 +22,7 @@ def enqueue(
     *,
     member: str | None = None,
 ) -> str:
-    """Have a mail sent once this transaction is committed; its id. Without a body, it is written when it is sent."""
+    """Queue a mail in this transaction and return its id. Without a body, it is composed when it is sent."""
     identifier = new_id("mail")
     connection.execute(
         insert(mail_table).values(
@@ -42,12 +42,12 @@ def enqueue(
 
 
 def withdraw(connection: Connection, member: str, now: datetime) -> None:
-    """Send nothing more to someone who was removed."""
+    """Cancel the mail of a removed member."""
     table = mail_table.c
     waiting = update(mail_table).where(table.member_id == member, table.due_at.is_not(None))
     connection.execute(waiting.values(due_at=None, body=None, error="the member was removed"))
 
 
 def waiting(connection: Connection) -> int:
-    """How many mails wait to be sent."""
+    """The number of queued mails."""
     return len(connection.execute(select(mail_table.c.id).where(mail_table.c.due_at.is_not(None))).all())

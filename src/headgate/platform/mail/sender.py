@@ -1,4 +1,4 @@
-"""Sends the mail that is due: each at least once, none twice unless a process dies between sending and noting it."""
+"""Sends due mail at least once; duplicates occur only if a process dies between sending and recording."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -24,9 +24,9 @@ from headgate.settings.settings import Settings
 
 FIRST_PAUSE = timedelta(minutes=1)
 REST = timedelta(seconds=10)
-"""How long nothing is tried after the relay could not be reached."""
+"""Pause after the relay could not be reached."""
 ANSWERS = 20
-"""More answers than the relay ever gives to one mail: a claim lasts as long as if it took all its time for each."""
+"""Upper bound of relay responses per mail, from which the claim duration is computed."""
 
 _log = get_logger("headgate.mail")
 _mails = mail_table.c
@@ -34,7 +34,7 @@ _mails = mail_table.c
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A mail that is ours to send: nobody else tries it before the claim is over."""
+    """A claimed mail: no other process sends it before the claim expires."""
 
     id: str
     purpose: str
@@ -43,7 +43,7 @@ class Claimed:
 
 
 class Mailer:
-    """Sends what is due through the relay, beside the work of whoever holds it."""
+    """Sends due mail through the relay, in a separate thread."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Mailer:
         return Sealer(self._keys)
 
     def nudge(self) -> None:
-        """Start a round if something is due and none is under way. A slow relay holds up nobody but mail."""
+        """Start a round if mail is due and none is in progress. A slow relay delays only mail."""
         try:
             self.give_up_expired()
             if (self._thread is None or not self._thread.is_alive()) and self.is_due():
@@ -74,13 +74,13 @@ class Mailer:
             _log.warning("cannot read the mail queue; trying again", error=one_line(str(error)))
 
     def close(self) -> None:
-        """Begin no other mail; one under way is sent again by the next process if it is not noted in time."""
+        """Send no further mail; the next process repeats one in progress if it is not recorded in time."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(timeout=2)
 
     def is_due(self) -> bool:
-        """Whether there is mail to try now."""
+        """Whether mail is due."""
         moment = self._clock()
         if self._settings.mail.host is None or (self._rest_until is not None and moment < self._rest_until):
             return False
@@ -88,7 +88,7 @@ class Mailer:
             return connection.execute(select(_mails.id).where(*_due(moment)).limit(1)).first() is not None
 
     def give_up_expired(self) -> None:
-        """Forget mail that waited too long; why its last attempt failed is kept."""
+        """Discard mail that has waited too long; the last error is kept."""
         moment = self._clock()
         expired = (_mails.due_at.is_not(None), _mails.expires_at <= moment)
         with self._database.read() as connection:
@@ -105,7 +105,7 @@ class Mailer:
             _log.warning("cannot send mail; trying again", error=one_line(str(error)))
 
     def send_due(self) -> None:
-        """Send what is due, one after the other, until nothing is, or the relay is out of reach."""
+        """Send due mail one by one, until none is left or the relay is unreachable."""
         if self._settings.mail.host is None:
             return
         with closing(Relay(self._settings.mail)) as relay:
@@ -115,7 +115,7 @@ class Mailer:
                     return
 
     def _claim(self, connection: Connection) -> Claimed | None:
-        """The mail that has waited longest; it is due again only when its sender must be dead."""
+        """The mail that has waited longest; it becomes due again only after its sender must have died."""
         moment = self._clock()
         query = select(mail_table).where(*_due(moment)).order_by(_mails.due_at, _mails.id).limit(1)
         row = connection.execute(query).one_or_none()
@@ -127,7 +127,7 @@ class Mailer:
         return Claimed(row.id, row.purpose, row.attempts + 1, row.created_at)
 
     def _deliver(self, relay: Relay, mail: Claimed) -> bool:
-        """Try one mail and note how it went; False if the relay is out of reach."""
+        """Try to send a mail and record the result; False if the relay is unreachable."""
         try:
             draft = self._database.write(lambda connection: self._draft(connection, mail))
             if draft is not None:
@@ -146,7 +146,7 @@ class Mailer:
         return True
 
     def _draft(self, connection: Connection, mail: Claimed) -> MailDraft | None:
-        """What a mail says: as it was written down, or written now. None if there is nothing to send any more."""
+        """The content of a mail, stored or composed now. None if it is no longer needed."""
         row = connection.execute(select(mail_table).where(_mails.id == mail.id)).one()
         if row.due_at is None:
             return None
@@ -161,7 +161,7 @@ class Mailer:
         return composer(connection, self._sealer, self._settings, row, self._clock())
 
     def _note_done(self, mail: Claimed, *, was_sent: bool) -> None:
-        """Note that a mail went out, or needs not; what it said is forgotten."""
+        """Record that a mail was sent or is no longer needed; its body is deleted."""
         values: dict[str, Any] = {"due_at": None, "body": None}
         if was_sent:
             values |= {"sent_at": self._clock(), "error": None}
@@ -169,7 +169,7 @@ class Mailer:
         self._database.write(lambda connection: connection.execute(change).rowcount)
 
     def _note_failure(self, mail: Claimed, error: Exception, *, for_good: bool = False) -> None:
-        """Note why a mail was not sent, and try it later: each time after twice as long, until it is too late."""
+        """Record the error and retry later with exponential backoff, until the mail expires."""
         again = self._clock() + FIRST_PAUSE * 2 ** min(mail.attempt - 1, 20)
         why = one_line(words(error)) or type(error).__name__
         conditions = (_mails.id == mail.id, _mails.attempts == mail.attempt, _mails.due_at.is_not(None))

@@ -1,5 +1,6 @@
-"""The operator's own mail server, to which all mail goes. It is named in the settings, so no rule for outgoing calls to
-addresses of members applies."""
+"""The operator's own mail server, which sends all mail. It comes from the settings, so the rules for outgoing calls to
+member-defined addresses do not apply.
+"""
 
 import smtplib
 import socket
@@ -10,27 +11,27 @@ from email.message import EmailMessage
 from headgate.settings.mail import MailSettings
 
 _ABOUT_US = frozenset({530, 534, 535, 538})
-"""Refusals that say how we sign in at the relay; another setting mends them, so they are no answer for good."""
+"""Errors about the relay's authentication. A changed setting can fix them, so they are not permanent."""
 _TROUBLE = (smtplib.SMTPException, OSError, ValueError)
 
 
 class MailRejected(Exception):
-    """A mail that will not be taken, however often it is sent."""
+    """The mail is permanently rejected."""
 
 
 class Unreachable(Exception):
-    """The relay cannot be used at all right now; the next mail would fare no better."""
+    """The relay is unreachable, so other mail would fail too."""
 
 
 class Relay:
-    """One connection to the relay, opened when it is first needed and kept for the mails that follow."""
+    """A connection to the relay, opened on first use and reused."""
 
     def __init__(self, settings: MailSettings) -> None:
         self._settings = settings
         self._smtp: smtplib.SMTP | None = None
 
     def send(self, message: EmailMessage, sender: str, recipient: str) -> None:
-        """Hand a mail over; Refused if it never will be taken, any other error if it may be later."""
+        """Send a mail; raises Refused if it is permanently rejected, any other error if a retry may succeed."""
         if self._smtp is None:
             self._smtp = self._open()
         try:
@@ -43,14 +44,14 @@ class Relay:
             raise
 
     def close(self) -> None:
-        """Say goodbye, if there is anyone to say it to."""
+        """Close the connection politely, if there is one."""
         if self._smtp is not None:
             with suppress(*_TROUBLE):
                 self._smtp.quit()
         self._drop()
 
     def _drop(self) -> None:
-        """Let go of the connection without a word: after trouble, nothing is known of its state."""
+        """Drop the connection without QUIT, because its state is unknown after an error."""
         if self._smtp is not None:
             self._smtp.close()
         self._smtp = None
@@ -81,7 +82,7 @@ class Relay:
 
 
 def _code(error: Exception) -> int:
-    """What the relay answered about the recipient or the mail; 0 if it did not come to that."""
+    """The relay's response code for the recipient or the mail; 0 if there was none."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return max((int(code) for code, _ in error.recipients.values()), default=0)
     return int(error.smtp_code) if isinstance(error, smtplib.SMTPDataError) else 0

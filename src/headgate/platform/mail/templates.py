@@ -1,16 +1,17 @@
-"""What mails say. Plain text; every value that a person typed stands on a line of its own and cannot forge a header."""
+"""Mail templates in plain text; each user-provided value is on its own line and cannot forge a header."""
 
 from headgate.settings.settings import Settings
 
 
 def link_address(settings: Settings, secret: str) -> str:
-    """Where a link leads. The secret stands behind a #, which browsers keep to themselves: no server, log or mail
-    scanner that opens the address gets it, so none can spend it."""
+    """The URL of a link. The secret is in the fragment, which browsers do not send: no server, log or mail scanner gets
+    it and can use it.
+    """
     return f"{own_address(settings)}/link#{secret}"
 
 
 def own_address(settings: Settings) -> str:
-    """The address of this installation, as its operator set it; never as a request claims it."""
+    """The address of this installation from the settings, never from a request."""
     if settings.server.public_url:
         return settings.server.public_url.rstrip("/")
     host = settings.server.host
@@ -59,7 +60,7 @@ def own_password(settings: Settings, secret: str) -> tuple[str, str]:
 
 
 def new_owner(settings: Settings, organization: str, ended: str, *, password: bool) -> tuple[str, str]:
-    """Subject and body of what a member is told who became an owner; `ended` says what ended by that."""
+    """Subject and body for a member who became an owner; `ended` lists what was revoked."""
     text = f"You are now an owner of {one_line(organization)} on Headgate.\n"
     if ended:
         text += (
@@ -75,6 +76,6 @@ def new_owner(settings: Settings, organization: str, ended: str, *, password: bo
 
 
 def one_line(text: str) -> str:
-    """Text as a header can hold it: without line breaks, nor words in RFC 2047's encoding, which can hide some."""
+    """Text safe for a header: without line breaks and without RFC 2047 encoded words, which can hide some."""
     plain = "".join(c if c.isprintable() else " " for c in text).replace("=?", "= ?")
     return " ".join(plain.split())[:150]

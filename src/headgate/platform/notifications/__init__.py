@@ -1,1 +1,1 @@
-"""Who is told of what."""
+"""Notifications of members."""

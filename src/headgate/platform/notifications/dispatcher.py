@@ -1,4 +1,4 @@
-"""Turns notices into notifications: each is told once, to those who may know of it at that moment."""
+"""Turns notices into notifications: each is sent once, to the members who may know it at that time."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -25,26 +25,26 @@ from headgate.settings.settings import Settings
 
 MAIL = "notification"
 BATCH = 50
-"""How many notices are told in one go, so that what else the scheduler does is never far off."""
+"""Maximum number of notices per round, so that other scheduler work is not delayed."""
 
 _log = get_logger("headgate.notifications")
 _notices, _members, _receivers = notice_table.c, member_table.c, receiver_table.c
 
 
 Post = Callable[[Connection, Any, frozenset[str] | None, datetime], None]
-"""Queues a notice for another system, with the members who may know of it; None stands for everybody."""
+"""Queues a notice for another system, with the members who may know it; None for everybody."""
 
 
 class NotificationDispatcher:
-    """Tells what is to be told, one notice a transaction."""
+    """Sends pending notices, one per transaction."""
 
     def __init__(self, settings: Settings, database: Database, post: Post, clock: Callable[[], datetime] = now) -> None:
-        """`post` sends notices on to other systems."""
+        """`post` forwards notices to other systems."""
         self._post = post
         self._by_mail, self._database, self._clock = settings.mail.host is not None, database, clock
 
     def tell_pending(self) -> None:
-        """Tell the notices that wait. One that cannot be told is told to nobody, and holds up none of the others."""
+        """Send the pending notices. A notice that fails is dropped and does not delay the others."""
         try:
             for identifier in self._pending():
                 self._tell(identifier)
@@ -70,7 +70,7 @@ class NotificationDispatcher:
 
 
 def dispatch_one(connection: Connection, identifier: str, now: datetime, post: Post, *, by_mail: bool) -> None:
-    """Tell one notice, if that was not done yet; its notifications, its mails and its end are one transaction."""
+    """Send a notice if it is still pending; its notifications, mails and completion are one transaction."""
     query = select(notice_table).where(_notices.id == identifier, _notices.told_at.is_(None))
     notice = connection.execute(query).one_or_none()
     if notice is None:
@@ -92,7 +92,7 @@ def _note_told(connection: Connection, identifier: str, now: datetime) -> None:
 
 
 def _recipients(connection: Connection, notice: Any) -> list[Any]:
-    """Members whom a notice names, or who receive its channel and did not cause it; each with how."""
+    """Members named by a notice, or subscribed to its channel and not its cause; each with the delivery method."""
     by_channel = and_(_receivers.member_id == _members.id, _receivers.channel == notice.channel)
     joined = member_table.outerjoin(receiver_table, by_channel)
     query = select(_members.id, _members.email, _receivers.by_mail).select_from(joined)
@@ -107,7 +107,7 @@ def _recipients(connection: Connection, notice: Any) -> list[Any]:
 
 
 def _mail(person: Any, notice: Any, now: datetime) -> dict[str, Any]:
-    """A mail that is written when it is sent; until then its subject is the notice's id."""
+    """A mail that is composed when it is sent; until then its subject is the notice's id."""
     return {
         "id": new_id("mail"),
         "purpose": MAIL,
@@ -122,7 +122,7 @@ def _mail(person: Any, notice: Any, now: datetime) -> dict[str, Any]:
 
 
 def compose(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> MailDraft | None:
-    """A notification as a mail; None if its receiver may not know of it any more, or wants no mail by now."""
+    """A notification as a mail; None if its recipient may no longer know it or has disabled mail."""
     notice = connection.execute(select(notice_table).where(_notices.id == row.subject)).one_or_none()
     if notice is None or not repository.receiver(connection, row.member_id, notice.channel):
         return None
@@ -135,7 +135,7 @@ def compose(connection: Connection, sealer: Sealer, settings: Settings, row: Any
 
 
 COMPOSERS: dict[str, Composer] = {MAIL: compose}
-"""Writes the mails that tell notices."""
+"""Composers of notification mails."""
 
 
 def _named(connection: Connection, notice: Any) -> dict[str, tuple[str, bool]]:
@@ -143,7 +143,7 @@ def _named(connection: Connection, notice: Any) -> dict[str, tuple[str, bool]]:
 
 
 def about(notice: Any, resource: str | None, names: dict[str, tuple[str, bool]]) -> About:
-    """The names in a notice's sentence, as they are now; a removed actor is not named."""
+    """The current names in a notice's sentence; a removed actor is not named."""
     member = names.get(notice.member_id)
     actor = names.get(notice.actor_id)
     return About(

@@ -1,4 +1,4 @@
-"""Notifications over HTTP: one's own, how one receives them, and who receives a channel."""
+"""Notification endpoints: the caller's notifications and settings, and the subscribers of a channel."""
 
 from typing import Annotated, Any
 
@@ -38,7 +38,7 @@ router = GovernedRouter(prefix="/api", tags=["notifications"])
 
 CHANGED = "notifications.changed"
 MOST_SCANNED = 1000
-"""How many notifications one page looks at: one that is hidden by now makes room for the next."""
+"""Maximum number of notifications scanned per page, because hidden ones are skipped."""
 MOST_WARNED = 200
 _PURPOSE = "notifications"
 
@@ -56,7 +56,7 @@ def list_notifications(
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
     cursor: Annotated[str | None, Query(max_length=4000, description="The `next_cursor` of the previous page")] = None,
 ) -> NotificationPage:
-    """What the caller was told, the newest first, as far as they may know of it now."""
+    """List the caller's notifications, newest first, limited to what they may know now."""
     purpose = f"{_PURPOSE} {unread}"
     after = begins_after(cursor, purpose)
     before, scanned = after.id if after else None, 0
@@ -95,7 +95,7 @@ def _items(call: Call, page: list[tuple[Any, str | None]]) -> list[NotificationO
 
 
 def _refuse_narrowed(call: Call) -> None:
-    """A token that only reads, or reaches only some data, changes no settings of its member."""
+    """Refuse tokens that are read-only or limited to some data: they may not change settings."""
     narrowing = call.caller.narrowing
     if narrowing.only is not None or not narrowing.permits_action("change_notifications", call.now):
         raise Denied("This token is restricted and may not change notifications; use a token without restrictions")
@@ -103,7 +103,7 @@ def _refuse_narrowed(call: Call) -> None:
 
 @router.governed("POST", "/notifications/read", SignedIn("marks their own"), Audit.changes)
 def read_notifications(call: Call, body: ReadIn) -> ReadOut:
-    """Note that notifications were read. Ids that are not one's own change nothing."""
+    """Mark notifications as read. Ids of other members' notifications are ignored."""
     _refuse_narrowed(call)
     repository.mark_read(call.connection, call.caller.member, body.ids, call.now)
     return ReadOut(read_at=call.now)
@@ -111,7 +111,7 @@ def read_notifications(call: Call, body: ReadIn) -> ReadOut:
 
 @router.governed("GET", "/me/notifications", SignedIn("sees their own settings"), Audit.nothing)
 def get_notification_settings(call: Call) -> NotificationSettings:
-    """The channels that the caller receives, and warnings where their role is too low for what they own."""
+    """Get the caller's channels, and warnings if their role is too low for resources they own."""
     require_names(call)
     return _settings(call)
 
@@ -128,7 +128,7 @@ def _settings(call: Call) -> NotificationSettings:
 
 
 def _warnings(call: Call) -> list[OwnerWarning]:
-    """What the caller was made owner of, although the rule tables give no full control to a role like theirs."""
+    """Resources that the caller owns, although the rule tables give their role no full control."""
     if call.caller.narrowing.only is not None:
         return []
     rows = repository.full_ownerships(call.connection, call.caller.member, MOST_WARNED)
@@ -156,7 +156,7 @@ def _warnings(call: Call) -> list[OwnerWarning]:
 
 @router.governed("PUT", "/me/notifications", SignedIn("changes their own settings"), Audit.changes)
 def put_notification_settings(call: Call, body: NotificationSettingsIn) -> NotificationSettings:
-    """Receive channels or not, by mail or not. Channels that are not named stay as they are."""
+    """Subscribe to channels or unsubscribe, with or without mail. Channels that are not named stay unchanged."""
     _refuse_narrowed(call)
     for channel in body.channels:
         _set(call, call.caller.member, channel.channel.value, receives=channel.receives, by_mail=channel.by_mail)
@@ -164,7 +164,7 @@ def put_notification_settings(call: Call, body: NotificationSettingsIn) -> Notif
 
 
 def _set(call: Call, member: str, channel: str, *, receives: bool, by_mail: bool) -> None:
-    """Change how a member receives a channel, and tell the audit log if that is a change."""
+    """Change a member's subscription to a channel, and audit a change."""
     choice = repository.receiver(call.connection, member, channel)
     before = {"channel": channel, "receives": choice is not None, "by_mail": bool(choice)}
     after = {"channel": channel, "receives": receives, "by_mail": receives and by_mail}
@@ -181,7 +181,7 @@ def list_receivers(
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
     cursor: Annotated[str | None, Query(max_length=4000, description="The `next_cursor` of the previous page")] = None,
 ) -> ReceiverPage:
-    """Those who receive a channel, by name."""
+    """List the subscribers of a channel by name."""
     return _receivers(call, channel.value, limit, cursor)
 
 
@@ -194,7 +194,7 @@ def _receivers(call: Call, channel: str, limit: int, cursor: str | None) -> Rece
 
 @router.governed("PUT", "/notifications/receivers/{channel}", OnOrganization("manage_members"), Audit.changes)
 def put_receivers(call: Call, channel: Channel, body: ReceiversIn) -> ReceiverPage:
-    """Have members receive a channel, or receive it no more; the answer is the first page of those who do."""
+    """Subscribe members to a channel or unsubscribe them; returns the first page of subscribers."""
     for place, receiver in enumerate(body.receivers):
         member = call.lookup.of("member", receiver.member)
         if member is None:

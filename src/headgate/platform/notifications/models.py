@@ -1,4 +1,4 @@
-"""Who receives which channel, what is to be told, and what each was told."""
+"""Subscriptions, notices and notifications."""
 
 from sqlalchemy import JSON, Boolean, Column, ForeignKey, Index, Table
 
@@ -12,7 +12,7 @@ receiver_table = Table(
     Column("by_mail", Boolean, nullable=False),
     Index("ix_notification_receivers_channel", "channel"),
 )
-"""A member who receives a channel, and whether by mail too."""
+"""A member's subscription to a channel, and whether it includes mail."""
 
 notice_table = Table(
     "notices",
@@ -31,7 +31,7 @@ notice_table = Table(
     Column("told_at", UtcDateTime),
     Index("ix_notices_told_at", "told_at", "created_at"),
 )
-"""Something to be told: to `recipients`, or to who receives the channel; if they may see what it is about by then."""
+"""A notice for `recipients`, or for the subscribers of the channel, if they may see its subject when it is sent."""
 
 notification_table = Table(
     "notifications",
@@ -42,4 +42,4 @@ notification_table = Table(
     Column("read_at", UtcDateTime),
     Index("ix_notifications_member_id", "member_id", "notice_id"),
 )
-"""A notice that a member was told."""
+"""A notice sent to a member."""

@@ -1,4 +1,4 @@
-"""What members were told, whom it is about, and who receives what."""
+"""Database access to notifications and subscriptions."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ _notices, _told, _receivers, _members = notice_table.c, notification_table.c, re
 
 
 def told(connection: Connection, member: str, limit: int, before: str | None, *, unread: bool) -> Sequence[Any]:
-    """Notices that a member was told, the newest first, and when each was read."""
+    """Notices sent to a member, newest first, with the time when each was read."""
     joined = notification_table.join(notice_table, _notices.id == _told.notice_id)
     query = select(notice_table, _told.read_at).select_from(joined).where(_told.member_id == member)
     if before is not None:
@@ -28,7 +28,7 @@ def told(connection: Connection, member: str, limit: int, before: str | None, *,
 
 
 def mark_read(connection: Connection, member: str, ids: Sequence[str] | None, now: datetime) -> None:
-    """Note that a member has read some notifications, or all."""
+    """Mark some or all notifications of a member as read."""
     change = update(notification_table).where(_told.member_id == member, _told.read_at.is_(None))
     if ids is not None:
         change = change.where(_told.notice_id.in_(ids))
@@ -36,7 +36,7 @@ def mark_read(connection: Connection, member: str, ids: Sequence[str] | None, no
 
 
 def names(connection: Connection, ids: Iterable[str | None]) -> dict[str, tuple[str, bool]]:
-    """Names of members, and whether they still are."""
+    """Names of members, and whether they are still members."""
     wanted_ids = {identifier for identifier in ids if identifier}
     rows = connection.execute(
         select(_members.id, _members.name, _members.removed_at).where(_members.id.in_(wanted_ids))
@@ -45,7 +45,7 @@ def names(connection: Connection, ids: Iterable[str | None]) -> dict[str, tuple[
 
 
 def own_channels(connection: Connection, member: str) -> dict[str, bool]:
-    """The channels that a member receives, and whether by mail too."""
+    """The channels that a member subscribes to, and whether they include mail."""
     rows = connection.execute(select(_receivers.channel, _receivers.by_mail).where(_receivers.member_id == member))
     return {row.channel: row.by_mail for row in rows}
 
@@ -53,7 +53,7 @@ def own_channels(connection: Connection, member: str) -> dict[str, bool]:
 def receivers(
     connection: Connection, channel: str, limit: int, after: Cursor | None
 ) -> tuple[Sequence[Any], Cursor | None]:
-    """A page of those who receive a channel, by name, and where the next begins."""
+    """A page of the subscribers of a channel by name, and where the next one starts."""
     joined = receiver_table.join(member_table, _members.id == _receivers.member_id)
     query = select(_members.id, _members.name, _members.name_key, _members.email, _receivers.by_mail)
     query = query.select_from(joined).where(_receivers.channel == channel, _members.removed_at.is_(None))
@@ -65,13 +65,13 @@ def receivers(
 
 
 def receiver(connection: Connection, member: str, channel: str) -> bool | None:
-    """Whether a member receives a channel by mail too; None if they do not receive it."""
+    """Whether a member's subscription includes mail; None if they are not subscribed."""
     where = (_receivers.member_id == member, _receivers.channel == channel)
     return connection.execute(select(_receivers.by_mail).where(*where)).scalar_one_or_none()
 
 
 def full_ownerships(connection: Connection, member: str, limit: int) -> Sequence[Any]:
-    """Resources of which a member was made an owner of the sort that has full control: id and kind."""
+    """Resources that a member owns with full control: id and kind."""
     owners, resources = owner_table.c, resource_table.c
     sorts = tuple_(resources.kind, owners.ownership).in_(sorted(ownerships_bound_to_roles().items()))
     joined = owner_table.join(resource_table, resources.id == owners.resource_id)

@@ -1,4 +1,4 @@
-"""Notifications and who receives them, as the API takes and shows them."""
+"""API schemas of notifications and subscriptions."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -24,7 +24,7 @@ class NotifiedResource(BaseModel):
 
 
 class NotificationOut(BaseModel):
-    """Something that the caller was told, as they may know of it now."""
+    """A notification, limited to what the caller may know now."""
 
     id: str = Field(examples=["ntc_01k6x3v9c2m4n8p0q7rs"])
     channel: str = Field(examples=["runs"])
@@ -36,14 +36,14 @@ class NotificationOut(BaseModel):
 
 
 class NotificationPage(BaseModel):
-    """Notifications, the newest first."""
+    """A page of notifications, newest first."""
 
     items: list[NotificationOut]
     next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
 
 
 class ReadIn(Input):
-    """Which notifications were read."""
+    """The notifications to mark as read."""
 
     ids: list[NoticeId] | None = Field(None, max_length=1000)
     all: bool = Field(default=False, description="All of the caller's notifications, instead of ids")
@@ -56,13 +56,13 @@ class ReadIn(Input):
 
 
 class ReadOut(BaseModel):
-    """When they were noted as read."""
+    """The time when they were marked as read."""
 
     read_at: datetime
 
 
 class ChannelOut(BaseModel):
-    """A channel, and whether and how the caller receives it."""
+    """A channel and the caller's subscription to it."""
 
     channel: str = Field(examples=["runs"])
     about: str = Field(examples=[CHANNELS["runs"]])
@@ -71,7 +71,7 @@ class ChannelOut(BaseModel):
 
 
 class OwnerWarning(BaseModel):
-    """A resource of which the caller was made an owner, and whose control their role is too low for."""
+    """A resource that the caller owns, but whose control their role is too low for."""
 
     kind: str = Field(examples=["data_mart"])
     id: str | None = Field(description="Null if the caller may not see it")
@@ -80,7 +80,7 @@ class OwnerWarning(BaseModel):
 
 
 class NotificationSettings(BaseModel):
-    """How the caller is notified."""
+    """The caller's notification settings."""
 
     channels: list[ChannelOut]
     mail_to: str | None = Field(
@@ -90,7 +90,7 @@ class NotificationSettings(BaseModel):
 
 
 class ChannelIn(Input):
-    """How to receive a channel."""
+    """A subscription to a channel."""
 
     channel: Channel
     receives: bool
@@ -98,13 +98,13 @@ class ChannelIn(Input):
 
 
 class NotificationSettingsIn(Input):
-    """Channels to change; the others stay as they are."""
+    """Subscriptions to change; the others stay unchanged."""
 
     channels: list[ChannelIn] = Field(max_length=100)
 
 
 class ReceiverOut(BaseModel):
-    """Someone who receives a channel."""
+    """A subscriber of a channel."""
 
     id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Ana"])
@@ -113,7 +113,7 @@ class ReceiverOut(BaseModel):
 
 
 class ReceiverPage(BaseModel):
-    """Those who receive a channel, by name."""
+    """A page of subscribers by name."""
 
     channel: str
     items: list[ReceiverOut]
@@ -121,7 +121,7 @@ class ReceiverPage(BaseModel):
 
 
 class ReceiverIn(Input):
-    """Someone who is to receive a channel, or to receive it no more."""
+    """A member to subscribe or unsubscribe."""
 
     member: Ref
     receives: bool = True
@@ -129,6 +129,6 @@ class ReceiverIn(Input):
 
 
 class ReceiversIn(Input):
-    """Members to change; the others stay as they are."""
+    """Members to change; the others stay unchanged."""
 
     receivers: list[ReceiverIn] = Field(min_length=1, max_length=1000)

@@ -1,4 +1,4 @@
-"""Who receives which channel, and what is to be told."""
+"""Subscriptions to channels, and new notices."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,17 +14,17 @@ CHANNELS = {
     "access": "Access requests that you can answer, and answers to yours",
     "members": "Members who joined, left or changed their role",
 }
-"""What can be received, and what it is about."""
+"""The channels and their subjects."""
 
 
 def subscribe(connection: Connection, member: str) -> None:
-    """Have a member receive every channel, by mail too."""
+    """Subscribe a member to every channel, including mail."""
     rows = [{"member_id": member, "channel": channel, "by_mail": True} for channel in CHANNELS]
     connection.execute(insert(receiver_table), rows)
 
 
 def set_receiver(connection: Connection, member: str, channel: str, *, receives: bool, by_mail: bool) -> None:
-    """Change whether and how a member receives a channel."""
+    """Change a member's subscription to a channel."""
     table = receiver_table.c
     connection.execute(delete(receiver_table).where(table.member_id == member, table.channel == channel))
     if receives:
@@ -33,9 +33,10 @@ def set_receiver(connection: Connection, member: str, channel: str, *, receives:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something to be told: to `recipients`, or to who receives the channel.
+    """A notice for `recipients`, or for the subscribers of the channel.
 
-    About a resource, it is told only to those who then have the action `needs` on it; its listing action, if none.
+    If it is about a resource, it is sent only to members who then have the action `needs` on it; by default its listing
+    action.
     """
 
     channel: str
@@ -50,7 +51,7 @@ class Notice:
 
 
 def notify(connection: Connection, notice: Notice, now: datetime) -> None:
-    """Have something told once this transaction is committed."""
+    """Queue a notice in this transaction."""
     connection.execute(
         insert(notice_table).values(
             id=new_id("notice"),

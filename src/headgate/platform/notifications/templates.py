@@ -1,4 +1,4 @@
-"""What notifications say: one sentence each, of names that its reader may know and of nothing else."""
+"""The texts of notifications: one sentence each, with only the names that its reader may know."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ SENTENCES = {
     "trigger.blocked": "A run of {resource} was blocked, and its trigger is paused",
     "pipeline.deactivated": "Deactivated {resource} after too many failures",
 }
-"""By event. Reasons and comments are left out: they may name what a reader cannot see, so one looks them up there."""
+"""By event. Reasons and comments are omitted, because they may name hidden items; readers look them up."""
 
 REASONS = {
     "BLOCKED": "the member as whom it runs, or who started it, lacks access, or it was changed since",
@@ -39,13 +39,15 @@ REASONS = {
     "WORKER_LOST": "its worker or Spark died, also during the retries",
     "WRONG_CREDENTIALS": "its credentials were rejected",
 }
-"""By the code of an error, what all who see the run may know. The error itself may name tables or hold rows."""
+"""By error code, the reason that everyone who sees the run may know. The error itself may name tables or
+contain rows.
+"""
 _CODE = re.compile(r"[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The names in a sentence; None for what is not there, or is not for its reader."""
+    """The names in a sentence; None for those that are missing or hidden from the reader."""
 
     member: str | None = None
     actor: str | None = None
@@ -55,7 +57,7 @@ class About:
 
 
 def sentence(event: str, about: About) -> str:
-    """What happened, in a sentence."""
+    """The sentence for an event."""
     action = about.facts.get("action")
     by = f" by {about.actor}" if about.actor else ""
     if event == "run.blocked" and "trigger" in about.facts:
@@ -73,7 +75,7 @@ def sentence(event: str, about: About) -> str:
 
 
 def code_of(facts: Mapping[str, Any]) -> str | None:
-    """The code of an error; none if it has another form than ours and Spark's have."""
+    """The error code; None if its format is neither Headgate's nor Spark's."""
     code = facts.get("code")
     return code if isinstance(code, str) and _CODE.fullmatch(code) else None
 
@@ -89,7 +91,7 @@ def reason(event: str, facts: Mapping[str, Any]) -> str | None:
 
 
 def details(event: str, facts: Mapping[str, Any]) -> str:
-    """Lines on a run, for a mail; empty for other notices."""
+    """Details of a run for a mail; empty for other notices."""
     why, code = reason(event, facts), code_of(facts)
     if why is None:
         return ""
@@ -98,7 +100,7 @@ def details(event: str, facts: Mapping[str, Any]) -> str:
 
 
 def link(settings: Settings, facts: Mapping[str, Any]) -> str:
-    """Where a notice leads: to its run, if it is about one."""
+    """The link of a notice: to its run, if it is about one."""
     run = facts.get("run")
     at = f"api/runs/{run}" if isinstance(run, str) and kind_of(run) == "run" else ""
     return f"{own_address(settings)}/{at}"

@@ -1,4 +1,4 @@
-"""Who may know of what a notice is about. The rule tables say so; here is only what they are asked."""
+"""Who may know the subject of a notice. The rule tables decide."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from headgate.platform.authorization.repository import details
 from headgate.platform.authorization.who_can import who_can
 
 EVERYONE_KNOWS = frozenset({"organization", "member"})
-"""Kinds that are on no list of resources: every member knows the organization, and the names of the others."""
+"""Kinds outside of resource lists: every member knows the organization and the names of other members."""
 _ALL = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class RequiredActions:
-    """What someone must have to be told: of each of these sets of actions, one on the resource."""
+    """The required actions: a recipient needs one action of each set."""
 
     kind: str
     resource: str
@@ -30,7 +30,7 @@ class RequiredActions:
 
 
 def demand(kind: str | None, resource: str | None, needs: str | None) -> RequiredActions:
-    """What a notice asks of those who are told: to know its resource, and to have the action it needs."""
+    """The requirements of a notice: to know its resource, and the action it needs."""
     actions = () if needs is None else (frozenset({needs}),)
     if resource is None or resource == "organization":
         fits = kind in {None, "organization"}
@@ -45,7 +45,7 @@ def demand(kind: str | None, resource: str | None, needs: str | None) -> Require
 
 
 def who_may_know(connection: Connection, demand: RequiredActions, now: datetime) -> frozenset[str] | None:
-    """The members who have what is demanded; None if nothing is, and everyone may know."""
+    """The members who fulfil the requirements; None if there are none and everyone may know."""
     members: frozenset[str] | None = None
     for actions in demand.actions:
         people = frozenset(
@@ -59,20 +59,20 @@ def who_may_know(connection: Connection, demand: RequiredActions, now: datetime)
 
 @dataclass(frozen=True, slots=True)
 class VisibleResource:
-    """What a reader may know of a resource: its name, and what they can do with it."""
+    """What a reader may know of a resource: its name and the reader's actions."""
 
     name: str
     actions: frozenset[str]
 
 
 class NotificationReader:
-    """A member who reads notices, by a token of these limits."""
+    """A member who reads notices, with the limits of their token."""
 
     def __init__(self, connection: Connection, member: str, now: datetime, narrowing: Narrowing = UNLIMITED) -> None:
         self._connection, self._member, self._now, self._narrowing = connection, member, now, narrowing
 
     def shown(self, notices: Sequence[Any]) -> dict[str, str | None]:
-        """Of these notices, those that the reader may see now: their ids, and the names of their resources."""
+        """The notices that the reader may see now: their ids, and the names of their resources."""
         demands = {row.id: demand(row.kind, row.resource_id, row.needs) for row in notices}
         known_resources = self.known(
             needed.resource for needed in demands.values() if needed.kind not in EVERYONE_KNOWS
@@ -87,7 +87,7 @@ class NotificationReader:
         return names
 
     def known(self, resources: Iterable[str]) -> dict[str, VisibleResource]:
-        """Resources that can be on lists, by id, with what the reader can do with each; two statements a kind."""
+        """Listable resources by id, with the reader's actions on each; two statements per kind."""
         by_kind: dict[str, dict[str, None]] = {}
         for identifier in resources:
             kind = kind_of(identifier)

@@ -1,1 +1,1 @@
-"""What all kinds of resources share: names, owners, lists."""
+"""Shared parts of all kinds of resources: names, owners, lists."""

@@ -1,4 +1,4 @@
-"""Lists of resources, and one resource."""
+"""Resource endpoints: lists, and single resources."""
 
 from typing import Annotated
 
@@ -26,7 +26,7 @@ ResourceId = Annotated[
 
 
 def total_text(count: int) -> str:
-    """A total, exact up to the limit."""
+    """A total as text, exact up to the limit."""
     return f"{MAX_TOTAL:,}+" if count > MAX_TOTAL else f"{count:,}"
 
 
@@ -52,7 +52,7 @@ def list_resources(
     cursor: After = None,
     total: Annotated[bool, Query(description="Also count them all, which is slower")] = False,
 ) -> ResourcePage:
-    """The resources of a kind that the caller may see, or on which they have an action, by page."""
+    """List the resources of a kind that the caller may see, or on which they have an action."""
     if action is not None and not any(action in BOOK.actions(kind) for kind in rule_kinds(kind.value)):
         known = sorted({action for rules in rule_kinds(kind.value) for action in BOOK.actions(rules)})
         raise Invalid(f"action: a {kind.value} has no action {action!r}; it has {', '.join(known)}")
@@ -93,7 +93,7 @@ def _page(call: Call, query: repository.Query, purpose: str, *, counted: bool) -
 
 @router.governed("GET", "/{resource_id}", SignedIn("sees the resource if they may list it"), Audit.reads, quick=True)
 def get_resource(call: Call, resource_id: ResourceId) -> Resource:
-    """One resource that the caller may see."""
+    """Get a resource that the caller may see."""
     kind = kind_of(resource_id) or ""
     rows: list[Resource] = []
     if kind in Kind.__members__:

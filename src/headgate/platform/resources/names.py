@@ -1,4 +1,4 @@
-"""What groups and contexts share: names that no two of them have, and lists in the order of those names."""
+"""Shared by groups and contexts: unique names, and lists ordered by name."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ LAST = "\U0010ffff"
 
 
 def require_names(call: Call) -> None:
-    """Refuse a token that is narrowed to a list of data: names in the organization are not in that list."""
+    """Refuse a token narrowed to listed data, because names of the organization are not included."""
     if not call.caller.narrowing.reaches_id("see", "organization", "organization", None):
         call.note_denial("see", "organization", "organization")
         raise Denied(
@@ -31,7 +31,7 @@ def require_names(call: Call) -> None:
 
 
 def page(call: Call, table: Table, prefix: str, limit: int, cursor: str | None) -> tuple[Sequence[Any], str | None]:
-    """A page of the named rows of a table, by name, and the cursor of the next."""
+    """A page of a table's rows by name, and the next cursor."""
     if "\0" in prefix:
         raise Invalid("prefix: a name cannot contain control characters")
     purpose, key = f"{table.name} {prefix}", name_key(prefix)
@@ -44,7 +44,7 @@ def page(call: Call, table: Table, prefix: str, limit: int, cursor: str | None) 
 def paged(
     connection: Connection, query: Any, table: Table, limit: int, after: Cursor | None, purpose: str
 ) -> tuple[Sequence[Any], str | None]:
-    """A page of a query's rows in the order of a table's names, and the cursor of the next."""
+    """A page of a query's rows by name, and the next cursor."""
     place = tuple_(table.c.name_key, table.c.id)
     if after is not None:
         query = query.where(place > tuple_(after.value, after.id))
@@ -64,7 +64,7 @@ def one(connection: Connection, table: Table, identifier: str) -> Any:
 
 @contextmanager
 def uniquely(connection: Connection, table: Table, noun: str, name: str, own: str = "") -> Iterator[None]:
-    """Write a name inside of this; Conflict if another has it, even one that was written at the same moment."""
+    """Context manager around writing a name; raises Conflict if it is taken, even by a concurrent write."""
     same = select(table.c.name).where(table.c.name_key == name_key(name), table.c.id != own)
     value = connection.execute(same).scalar_one_or_none()
     if value is not None:

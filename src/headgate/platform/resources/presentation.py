@@ -1,4 +1,4 @@
-"""Resources of one kind as a caller sees them, for the slices that show more of them than the list of all kinds."""
+"""Resources of one kind as shown to a caller, for packages that show more than the general list."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ from headgate.platform.unit_of_work.call import Call
 
 
 def one(call: Call, identifier: str) -> Resource:
-    """A resource with what the caller can do with it; the guard has let them see it."""
+    """A resource with the caller's actions; the guard has checked *see*."""
     resources = details(call.connection, call.caller.member, [identifier], call.now, call.caller.narrowing)
     if not resources:
         raise NotFound
@@ -36,7 +36,7 @@ def listed(
     *,
     action: str | None = None,
 ) -> tuple[list[Resource], str | None]:
-    """A page of those of a kind that the caller may see, or has an action on; and the cursor of the next."""
+    """A page of the resources of a kind that the caller may see or has an action on, and the next cursor."""
     if not is_text(prefix):
         raise Invalid("prefix: a name cannot contain control characters")
     purpose, asked = f"{kind} {sort.value} {action or ''} {prefix}", action or BOOK.tables[kind].listed_by
@@ -62,7 +62,7 @@ def listed(
 
 
 def named(call: Call, kind: str, text: str) -> str:
-    """The id of a resource that the caller names by its name or id, among those that they may see."""
+    """The id of a resource by name or id, among those that the caller may see."""
     if kind_of(text) == kind:
         call.require(BOOK.tables[kind].listed_by, kind, text)
         return text
@@ -74,9 +74,9 @@ def named(call: Call, kind: str, text: str) -> str:
 
 
 def refuse_twin(call: Call, kind: str, name: str, own: str | None = None) -> None:
-    """Refuse a name that another resource has, if the caller created that one and still sees it, deleted or not.
+    """Reject a name if the caller created another resource with it and still sees that one, deleted or not.
 
-    Resources that the caller does not see never conflict: a conflict would confirm their names.
+    Resources hidden from the caller never conflict, because a conflict would confirm their names.
     """
     viewer = Viewer(call.caller.member, call.now, call.caller.narrowing)
     known = {*visible(call.connection, viewer, kind, name), *restorable(call.connection, viewer, kind, name)}
@@ -89,7 +89,7 @@ def refuse_twin(call: Call, kind: str, name: str, own: str | None = None) -> Non
 
 
 def allowed(call: Call, ids: Iterable[str | None]) -> dict[str, frozenset[str]]:
-    """What the caller may do with each of these that they may see; a query a kind, whatever their number."""
+    """The caller's actions on each of these resources that they may see; one query per kind."""
     values: dict[str, frozenset[str]] = {}
     kinds: dict[str, list[str]] = {}
     for value in sorted({id_ for id_ in ids if id_}):

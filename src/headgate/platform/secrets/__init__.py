@@ -1,1 +1,1 @@
-"""Secrets at rest: which columns are sealed, and how their keys are rotated."""
+"""Secrets at rest: the sealed columns, and key rotation."""

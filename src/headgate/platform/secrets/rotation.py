@@ -1,13 +1,13 @@
-"""Rotating the keys of sealed columns, while servers run and however often it is interrupted.
+"""Key rotation of sealed columns, while servers are running; it can be interrupted and resumed.
 
-First the key file gets a new key, and a mark that a rotation is under way; servers seal with that key from then on, and
-open with all keys. Then every row is sealed anew, in small transactions, each row only if it is still as it was read.
-Last, the mark is taken away together with keys that no row uses. Each step can be repeated: a rotation that finds the
-mark goes on where the one before it stopped, or helps the one that is still running.
+First the key file gets a new key and a rotation mark; from then on servers seal with that key and open with all keys.
+Then every row is resealed in small transactions, each only if it has not changed since it was read. Last, the mark is
+removed together with unused keys. Each step is repeatable: a rotation that finds the mark continues where the previous
+one stopped, or helps one that is still running.
 
-A key is dropped only once it has not been the newest for `GRACE`: until then a server may hold something that it sealed
-with that key and has not committed. A run that found rows under a key does not drop it either, since somebody may just
-have read them. A rotation also keeps the key before the newest; `prune` drops that one as well.
+A key is dropped only after it has not been the newest for `GRACE`: until then a server may hold an uncommitted value
+sealed with it. A rotation that found rows under a key does not drop it either, because somebody may just have read
+them. A rotation also keeps the previous key; `prune` drops that one as well.
 """
 
 from collections import Counter
@@ -41,48 +41,48 @@ MAX_FAULTS = 20
 _LOCK_NOT_AVAILABLE = "55P03"
 
 Report = Callable[[int, int], None]
-"""Told how many rows are sealed anew, and how many there were to do."""
+"""Progress callback: the number of resealed rows, and the total."""
 Usage = Counter[str | None]
-"""How many values use each key, by its id; None stands for values that are not sealed."""
+"""The number of values per key id; None for values that are not sealed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SealedColumn:
-    """A column that holds sealed values, and the columns of its table that name a row."""
+    """A column with sealed values, and the key columns of its table."""
 
     table: Table
     key: tuple[Column[Any], ...]
     column: Column[Any]
 
     def place(self, key: Sequence[object]) -> tuple[str, str, str]:
-        """Table, row and column, as values are bound to them."""
+        """The table, row and column that a value is bound to."""
         return self.table.name, row_name(*key), self.column.name
 
     @property
     def prefix(self) -> Any:
-        """SQL: the beginning of a value, which says what key it needs."""
+        """SQL for the prefix of a value, which contains the key id."""
         return func.substr(self.column, literal_column("1"), literal_column(str(PREFIX_LENGTH)))
 
     def others(self, key_id: str, after: Sequence[Any] | None) -> Select[Any]:
-        """The next rows, in the order of their keys, that use another key than this one."""
+        """The next rows, in key order, that use another key than this one."""
         query = select(*self.key, self.column).where(self.prefix != prefix_of(key_id))
         if after is not None:
             query = query.where(tuple_(*self.key) > tuple(after))
         return query.order_by(*self.key).limit(BATCH)
 
     def replace(self, connection: Connection, key: Sequence[Any], old: str, new: str) -> int:
-        """Put a new value in place of the old one; 0 if somebody else has changed the row since."""
+        """Replace the old value with the new one; 0 if the row has changed since."""
         row = [column == value for column, value in zip(self.key, key, strict=True)]
         change = update(self.table).where(*row, self.column == old).values({self.column.name: new})
         return connection.execute(change).rowcount
 
 
 SEALED: list[SealedColumn] = []
-"""Every column that holds sealed values, once headgate.schema is imported."""
+"""All columns with sealed values, once headgate.schema is imported."""
 
 
 def register(table: Table, column: str) -> None:
-    """Declare that a column holds sealed values. Call it beside the table, so that no rotation can miss the column."""
+    """Register a column with sealed values. Call it next to the table, so that no rotation misses the column."""
     if (table.name, column) in PLACES:
         return
     key = tuple(table.primary_key.columns)
@@ -96,7 +96,9 @@ def register(table: Table, column: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RotationResult:
-    """What a run did: the newest key, rows sealed anew, keys dropped, and rows that cannot be opened, with reasons."""
+    """The result of a rotation: the newest key, the number of resealed rows, dropped keys, and rows that cannot be
+    opened, with reasons.
+    """
 
     key: str
     resumed: bool
@@ -108,7 +110,7 @@ class RotationResult:
 
 @dataclass(frozen=True, slots=True)
 class KeyStatus:
-    """A key and how many rows use it: current, older, or missing from the key file, and then of unknown age."""
+    """A key and the number of rows that use it: current, older, or missing from the key file."""
 
     id: str
     state: str
@@ -118,7 +120,7 @@ class KeyStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """All keys, whether a rotation is under way or was interrupted, and how many values are not sealed at all."""
+    """All keys, whether a rotation is in progress or was interrupted, and the number of unsealed values."""
 
     keys: tuple[KeyStatus, ...]
     rotating: bool
@@ -126,13 +128,13 @@ class Status:
 
 
 def _nothing(_done: int, _total: int) -> None:
-    """Tell nobody."""
+    """No progress report."""
 
 
 def rotate(
     database: Database, keys: KeyFile, report: Report = _nothing, clock: Callable[[], datetime] = now
 ) -> RotationResult:
-    """Make a new key and seal every row with it; or finish the rotation that is under way or was interrupted."""
+    """Create a new key and reseal every row with it, or complete the rotation in progress."""
     resumed = False
 
     def begin(ring: KeyRing) -> KeyRing:
@@ -148,14 +150,14 @@ def rotate(
 def prune(
     database: Database, keys: KeyFile, report: Report = _nothing, clock: Callable[[], datetime] = now
 ) -> RotationResult:
-    """Seal rows that were left behind with the newest key, and drop all older keys that nothing needs."""
+    """Reseal remaining rows with the newest key, and drop all older unused keys."""
     resumed = keys.ring(PURPOSE).rotating
     resealed = _reseal(database, Sealer(keys), report)
     return _outcome(resealed, resumed, _settle(database, keys, resealed, clock(), keep_previous=False))
 
 
 def usage(connection: Connection) -> Usage:
-    """How many values each key has sealed."""
+    """The number of values per key."""
     counts: Usage = Counter()
     for sealed in SEALED:
         query = select(sealed.prefix, func.count()).where(sealed.column.is_not(None)).group_by(sealed.prefix)
@@ -165,7 +167,7 @@ def usage(connection: Connection) -> Usage:
 
 
 def status(connection: Connection, keys: KeyFile) -> Status:
-    """Every key that the file holds, newest first, then those that rows need and the file does not hold."""
+    """All keys in the file, newest first, then those that rows need and the file lacks."""
     used, ring = usage(connection), keys.ring(PURPOSE)
     statuses = [
         KeyStatus(
@@ -180,7 +182,7 @@ def status(connection: Connection, keys: KeyFile) -> Status:
 
 @dataclass(slots=True)
 class _Resealed:
-    """How far sealing anew has come: what was used before, to which key, and what the last pass could not open."""
+    """The progress of resealing: earlier key usage, the target key, and values that the last pass could not open."""
 
     before: Usage
     target: str
@@ -190,7 +192,7 @@ class _Resealed:
 
 
 def _reseal(database: Database, sealer: Sealer, report: Report) -> _Resealed:
-    """Go through all rows until a pass finds none left to seal anew."""
+    """Process all rows until a pass finds none left to reseal."""
     with database.read() as connection:
         resealed = _Resealed(usage(connection), sealer.current().id)
     total = resealed.before.total() - resealed.before[resealed.target]
@@ -200,7 +202,7 @@ def _reseal(database: Database, sealer: Sealer, report: Report) -> _Resealed:
 
 
 def _pass(database: Database, sealer: Sealer, resealed: _Resealed, report: Callable[[int], None]) -> bool:
-    """Seal anew what uses another key than the newest; whether there was anything."""
+    """Reseal values that use another key than the newest; returns whether there were any."""
     resealed.target, resealed.unopened, resealed.faults = sealer.current().id, 0, ()
     any_left = False
     for sealed in SEALED:
@@ -228,7 +230,7 @@ _Change = tuple[Sequence[Any], str, str]
 
 
 def _sealed_anew(sealer: Sealer, sealed: SealedColumn, rows: Sequence[Any], resealed: _Resealed) -> Iterator[_Change]:
-    """Key, old and new value of each row; a row that cannot be opened is noted and left as it is."""
+    """The key, old value and new value of each row; rows that cannot be opened are recorded and left unchanged."""
     for *key, old in rows:
         place = sealed.place(key)
         try:
@@ -246,7 +248,7 @@ def _replace(connection: Connection, sealed: SealedColumn, changes: Sequence[_Ch
 def _settle(
     database: Database, keys: KeyFile, resealed: _Resealed, at: datetime, *, keep_previous: bool
 ) -> tuple[str, ...]:
-    """End the rotation to the key that was reached, and drop the keys that nothing needs; which ones they were."""
+    """Complete the rotation to the reached key and drop unused keys; returns them."""
     dropped: dict[str, None] = {}
 
     def end(ring: KeyRing, without: Sequence[str]) -> KeyRing:
@@ -259,7 +261,7 @@ def _settle(
         return [key_id for key_id in ids if not any(counts[key_id] for counts in used)]
 
     def drop(connection: Connection) -> None:
-        """Count once more where nobody can add a row, and drop before anybody can again."""
+        """Count again under a lock that prevents new rows, and drop the keys."""
         _hold_still(connection)
         keys.change(PURPOSE, lambda ring: end(ring, spare(ring, resealed.before, usage(connection))))
 
@@ -271,7 +273,7 @@ def _settle(
 
 
 def _write_held(database: Database, work: Callable[[Connection], None]) -> None:
-    """Do the work in one transaction, or say that others hold the tables for too long."""
+    """Run the work in one transaction; fail if others hold the table locks too long."""
     try:
         database.write(work)
     except DBAPIError as error:
@@ -281,7 +283,7 @@ def _write_held(database: Database, work: Callable[[Connection], None]) -> None:
 
 
 def _followed(ring: KeyRing, at: datetime, *, keep_previous: bool) -> list[Generation]:
-    """Keys that may be dropped if no row uses them: those that another one has followed long enough ago."""
+    """Keys that may be dropped if no row uses them: those replaced long enough ago."""
     followed = list(zip(ring.generations, ring.generations[1:], strict=False))
     if keep_previous:
         followed = followed[:-1]
@@ -289,7 +291,7 @@ def _followed(ring: KeyRing, at: datetime, *, keep_previous: bool) -> list[Gener
 
 
 def _hold_still(connection: Connection) -> None:
-    """Wait for those who have changed a sealed table, and let nobody else begin. On SQLite every write does so."""
+    """Lock the sealed tables against writes. On SQLite, every write does so."""
     if connection.dialect.name != "postgresql" or not SEALED:
         return
     tables = sorted({connection.dialect.identifier_preparer.format_table(sealed.table) for sealed in SEALED})

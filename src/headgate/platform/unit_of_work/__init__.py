@@ -1,1 +1,1 @@
-"""A unit of work: its caller, its transactions, and what it records."""
+"""A unit of work: its caller, its transactions, and its audit records."""

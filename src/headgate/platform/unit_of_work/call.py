@@ -1,4 +1,4 @@
-"""One request inside its transaction: who calls, what they may do, and what is to be recorded."""
+"""A request inside its transaction: the caller, authorization, and audit records."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ from headgate.settings.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: a member by a token or a session, or the operator on the machine itself."""
+    """The caller: a member with a token or session, or the operator on the machine itself."""
 
     member: str
     token: str | None = None
@@ -41,39 +41,39 @@ class Caller:
     operator: bool = False
     session: str | None = None
     seen: datetime | None = None
-    """When the token or session was noted as used, if it ever was."""
+    """When the use of the token or session was last recorded, if ever."""
     work: WorkToken | None = None
-    """What a work token is for; the catalog alone takes those."""
+    """The work of a work token, which only the catalog accepts."""
     system: bool = False
-    """Whether the platform itself calls, for no member."""
+    """Whether the platform itself is the caller, for no member."""
     tainted: bool = True
     """Whether somebody else may know the token or session."""
 
     @property
     def author(self) -> str | None:
-        """The member who is named as the author of what is changed; None if it is no member."""
+        """The member recorded as the author of changes; None if the caller is not a member."""
         return None if self.system else self.member
 
     @property
     def origin(self) -> CredentialOrigin:
-        """What a credential that is made in this call comes from."""
+        """The origin of a credential created in this call."""
         return CredentialOrigin(self.session or self.token, self.tainted)
 
 
 SYSTEM = Caller("system", system=True)
-"""Maintenance: no member. What it may is all in headgate.access.system."""
+"""Maintenance: not a member. Its permissions are in headgate.access.system."""
 
 LAKE = frozenset({"layer", "table", "volume"})
-"""Kinds whose names stand for one resource each."""
+"""Kinds whose names are unique."""
 
 OPERATOR = Caller("operator", operator=True)
 WORKER = Caller("worker", seen=datetime.max.replace(tzinfo=UTC))
-"""A worker: no member, so that whatever is decided for it is denied."""
+"""A worker: not a member, so every authorization is denied."""
 
 
 @dataclass(slots=True)
 class Recorded:
-    """What a call wants in the audit log, beside its transaction, and in the headers of its answer."""
+    """Deferred audit records of a call, and response headers."""
 
     denials: list[Event] = field(default_factory=list)
     reads: list[Event] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Recorded:
 
 
 class Call:
-    """What a route's function works with."""
+    """The context of a route's function."""
 
     def __init__(
         self, connection: Connection, now: datetime, caller: Caller, services: Services, request_id: str | None = None
@@ -103,19 +103,20 @@ class Call:
 
     @cached_property
     def lookup(self) -> Lookup:
-        """Resolves names among what the caller sees."""
+        """Resolves names among the resources that the caller sees."""
         if self.caller.operator:
             return Lookup(self.connection)
         return VisibleLookup(self.connection, Viewer(self.caller.member, self.now, self.caller.narrowing))
 
     @cached_property
     def subject(self) -> Subject:
-        """The caller, as decisions see them."""
+        """The caller as the subject of decisions."""
         if self.caller.operator:
             plan = self.facts.organization().plan
             return Subject(self.caller.member, "operator", self.now, plan=plan, operator=True, name="the operator")
         if self.caller.system:
-            # It is no member: not of the group All, and on no plan. What the rule tables decide is not for it.
+            # Maintenance is not a member, is not in the group All and has no plan, so the rule tables do not apply to
+            # it.
             raise Denied("Maintenance may only change the files of tables")
         subject = self.facts.subject(self.caller.member)
         assert subject is not None  # noqa: S101 - the caller was identified in this transaction
@@ -134,7 +135,7 @@ class Call:
         )
 
     def record(self, event: Event) -> None:
-        """Write an event in this transaction, with the change it tells of."""
+        """Write an event in the transaction of its change."""
         record(self.connection, [event])
 
     def record_change(
@@ -147,7 +148,7 @@ class Call:
         before: dict[str, Any] | None,
         after: dict[str, Any],
     ) -> None:
-        """Write that something was changed, by which paths the caller might, and what it was before."""
+        """Record a change, with the paths that allowed it and the state before."""
         via = list(decision.via)
         about = self.event(
             CHANGED, allowed=True, action=action, kind=kind, resource_id=resource, via=via, before=before, after=after
@@ -155,19 +156,19 @@ class Call:
         self.record(about)
 
     def note_read(self, action: str, kind: str, resource: str | None, **more: Any) -> None:
-        """Have a look at a resource recorded, if the settings want that."""
+        """Record a read of a resource, if the settings require it."""
         if self.settings.audit.reads == "all":
             event = self.event(READ, allowed=True, action=action, kind=kind, resource_id=resource, **more)
             self.recorded.reads.append(event)
 
     def note_data(self, action: str, kind: str, resource: str, decision: Decision, **what: Any) -> None:
-        """Have it recorded that data was given out; always, whatever the settings say of other reads."""
+        """Record a read of data, regardless of the settings for other reads."""
         via = list(decision.via)
         more = {"action": action, "kind": kind, "resource_id": resource, "via": via, "after": what}
         self.recorded.reads.append(self.event(READ, allowed=True, **more))
 
     def note_decision(self, question: Question, decision: Decision) -> None:
-        """Have a decision recorded that gives rows of data, or that was asked for and denied."""
+        """Record a decision that returns data or was denied on request."""
         about = self.event(
             DECIDED,
             allowed=decision.allowed,
@@ -180,7 +181,7 @@ class Call:
         self.recorded.reads.append(about)
 
     def decide(self, action: str, kind: str, resource: str | None) -> Decision:
-        """Whether the caller may."""
+        """Decide whether the caller has an action."""
         if self.caller.system:
             return decide_system(action, kind, resource, self.caller.narrowing if self.caller.work else None)
         if self.caller.operator:
@@ -189,7 +190,7 @@ class Call:
         return decide(self.connection, question, self.now)
 
     def may_handle(self, action: str, kind: str, holder: str | None) -> bool:
-        """Whether the caller may do something to what belongs to a member: by a narrowed token, to their own alone."""
+        """Whether the caller may do an action on a member's property; with a narrowed token, only on their own."""
         decision = BOOK.decide(self.subject, action, OWN_KINDS[kind](holder=holder))
         limits = self.caller.narrowing
         reaches_others = limits.only is None and limits.permits_action("manage_members", self.now)
@@ -204,18 +205,18 @@ class Call:
         return any(self.decide(action, kind, resource) for action in sorted(actions - {""}))
 
     def require(self, action: str, kind: str, resource: str | None) -> Decision:
-        """The decision, if it allows; else a refusal that tells no more than the caller may know."""
+        """The decision if it allows; otherwise raise a refusal that reveals only what the caller may know."""
         decision = self.decide(action, kind, resource)
         if not decision:
             self.refuse(action, kind, resource)
         return decision
 
     def note_denial(self, action: str, kind: str, resource: str | None) -> None:
-        """Have a refusal recorded."""
+        """Record a refusal."""
         self.recorded.denials.append(self.event(DENIED, allowed=False, action=action, kind=kind, resource_id=resource))
 
     def note_refusal(self, action: str, parameters: dict[str, Any]) -> None:
-        """Have a refusal by a route recorded, unless the refusal itself was recorded with more detail."""
+        """Record a refusal by a route, unless it was already recorded in more detail."""
         if self.recorded.denials or not self.caller.member or self.caller is WORKER:
             return
         named = (value for name, value in parameters.items() if name.endswith("_id") and isinstance(value, str))
@@ -223,19 +224,19 @@ class Call:
         self.note_denial(action, (kind_of(resource) if resource else "") or "", resource)
 
     def hide(self, action: str, kind: str, resource: str | None) -> NoReturn:
-        """Answer as for something that does not exist, and have the attempt recorded."""
+        """Respond as for a missing resource, and record the attempt."""
         self.note_denial(action, kind, resource)
         raise NotFound
 
     def refuse(self, action: str, kind: str, resource: str | None) -> NoReturn:
-        """Refuse: 403 with the reasons to whoever may see the resource, 404 to everyone else."""
+        """Refuse: 403 with the reasons to callers who may see the resource, otherwise 404."""
         self.note_denial(action, kind, resource)
         if kind not in {"organization", "member"} and (resource is None or not self.may_see(resource)):
             raise NotFound
         raise Denied(**self.explanation(action, kind, resource))
 
     def explanation(self, action: str, kind: str, resource: str | None) -> dict[str, Any]:
-        """Why the caller may not, and who could change that; in words that a program can read too."""
+        """Why the caller may not do it, and who could change that; also readable by programs."""
         resource_facts = self.facts.thing(resource)
         what = asked(action, resource_facts)
         if self.caller.system:

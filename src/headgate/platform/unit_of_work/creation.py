@@ -1,4 +1,4 @@
-"""Asks whether a caller may make something that does not exist yet, and refuses with the reasons."""
+"""Authorizes the creation of a resource, and refuses with reasons."""
 
 from typing import Any, NoReturn
 
@@ -13,9 +13,9 @@ from headgate.platform.unit_of_work.call import Call
 
 
 def require_new(call: Call, action: str, kind: str, place: dict[str, Any]) -> Decision:
-    """The decision, if the caller may make one there; else a refusal with the reasons.
+    """The decision if the caller may create one there; otherwise a refusal with the reasons.
 
-    `place` holds fields by id; whoever asks has made sure that the caller may know of each.
+    `place` holds fields by id; the caller of this function has checked that the member may know each.
     """
     narrowing = call.caller.narrowing
     question = Question(

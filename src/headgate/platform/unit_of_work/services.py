@@ -1,4 +1,4 @@
-"""What the routes of one process share."""
+"""Shared services of the routes in one process."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,12 +16,12 @@ from headgate.warehouse.locations import open_store
 from headgate.warehouse.store import Store
 
 SEEN_EVERY = timedelta(minutes=1)
-"""How exact "last seen" and "last used" are: noting each request would make every read a write."""
+"""Precision of "last seen" and "last used": recording each request would make every read a write."""
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialUse:
-    """That a member used a token or a session."""
+    """A member's use of a token or session."""
 
     member: str
     token: str | None
@@ -31,7 +31,7 @@ class CredentialUse:
 
 @dataclass(frozen=True)
 class Services:
-    """What the routes of one process share."""
+    """Shared services of the routes in one process."""
 
     settings: Settings
     database: Database
@@ -41,7 +41,7 @@ class Services:
 
     @cached_property
     def sealer(self) -> Sealer:
-        """Seals what is secret at rest."""
+        """Seals secrets at rest."""
         return Sealer(self.keys)
 
     @cached_property
@@ -51,15 +51,15 @@ class Services:
 
     @cached_property
     def watch(self) -> Watch:
-        """What requests wait for. Only a single server process on SQLite changes all of it by itself."""
+        """Notifies waiting requests. Only a single server process on SQLite makes all changes itself."""
         return Watch(self.database, alone=self.settings.server.processes == 1 and self.database.is_in_process)
 
     @cached_property
     def worker_secret(self) -> str:
-        """What workers show."""
+        """The secret of workers."""
         return derived_secret(Sort.worker, self.keys.key("worker"))
 
     @cached_property
     def device_key(self) -> bytes:
-        """The key by which browsers prove that they signed in before."""
+        """The key with which browsers prove an earlier sign-in."""
         return self.keys.key("device")

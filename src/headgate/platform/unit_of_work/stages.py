@@ -1,4 +1,4 @@
-"""The transactions of one unit of work, one after the other; between them it may work on files."""
+"""The consecutive transactions of one unit of work, with file access in between."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -13,13 +13,13 @@ from headgate.settings.settings import Settings
 
 T = TypeVar("T")
 Identify = Callable[[Any, datetime], Caller]
-"""Tells who calls, by a connection and the time of its transaction."""
+"""Identifies the caller, given a connection and the time of its transaction."""
 Admit = Callable[[Call], AbstractContextManager[None]]
-"""Lets a call pass, or refuses it, and has whatever is refused within recorded."""
+"""Admits or refuses a call, and records refusals within it."""
 
 
 class Stages:
-    """Identifies the caller and asks for admission in every transaction that it opens."""
+    """Identifies and admits the caller in every transaction that it opens."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Stages:
         request_id: str | None = None,
         authorization: str = "",
     ) -> None:
-        """`authorization` is what the caller was identified by."""
+        """`authorization` is the credential that identified the caller."""
         self.services, self.authorization = services, authorization
         self._identify, self._admit, self._request_id = identify, admit, request_id
         self.recorded: list[Recorded] = []
@@ -42,25 +42,25 @@ class Stages:
 
     @property
     def denials(self) -> list[Event]:
-        """What was refused."""
+        """The recorded refusals."""
         return [event for recorded in self.recorded for event in recorded.denials]
 
     def offline(self, work: Callable[[Call], T]) -> T:
-        """Do some work without the database."""
+        """Run work without the database."""
         return self._work(None, work)
 
     def peek(self, work: Callable[[Call], T]) -> T:
-        """Do some work whose statements need no common snapshot."""
+        """Run work whose statements need no common snapshot."""
         with self.services.database.peek() as connection:
             return self._work(connection, work)
 
     def read(self, work: Callable[[Call], T]) -> T:
-        """Do some work on one snapshot."""
+        """Run work on one snapshot."""
         with self.services.database.read() as connection:
             return self._work(connection, work)
 
     def write(self, work: Callable[[Call], T], *, in_turn: bool = False) -> T:
-        """Do some work in one transaction, and commit it; it is repeated whole if it met another write.
+        """Run work in one transaction and commit it; on a conflict with another write, it is retried as a whole.
 
         For `in_turn` see Database.write.
         """
@@ -81,12 +81,12 @@ class Stages:
             return work(call)
 
     def record_denials(self) -> None:
-        """Write what was refused, in a transaction of its own: the one that refused it was rolled back."""
+        """Write the refusals in a separate transaction, because the refused one was rolled back."""
         if denials := self.denials:
             self.services.database.write(lambda connection: record(connection, denials))
 
     def note(self) -> None:
-        """Have written soon what need not be written at once: reads, and that the credential was used."""
+        """Queue deferred records: reads, and the use of the credential."""
         for recorded in self.recorded:
             for event in recorded.reads:
                 self.services.batches.put(event)
@@ -95,6 +95,6 @@ class Stages:
             self.services.uses.put(CredentialUse(who.member, who.token, who.session, self.now))
 
     def finish(self) -> None:
-        """Write what was refused, and have the rest written soon."""
+        """Write the refusals and queue the other records."""
         self.record_denials()
         self.note()

@@ -1,7 +1,7 @@
-"""Waiting for something in the database without holding a thread, a connection or a request's transaction.
+"""Waits for a change in the database without holding a thread, a connection or a transaction.
 
-One thread a process looks on behalf of all who wait: often if other processes may change what is waited for, else when
-this process itself has changed something, which `ring` tells.
+One thread per process polls for all waiting requests: frequently if other processes may make the change, otherwise when
+`ring` reports a change by this process.
 """
 
 import asyncio
@@ -33,16 +33,16 @@ class _Waiter:
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
     def wake(self) -> None:
-        """Let it go on; its loop may be gone by now."""
+        """Wake the waiter, whose event loop may be closed by now."""
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self.done.set)
 
 
 class Watch:
-    """What the requests of one process wait for."""
+    """The waiting requests of one process."""
 
     def __init__(self, database: Database, *, alone: bool) -> None:
-        """`alone` says that no other process changes what is waited for."""
+        """`alone` means that no other process makes the changes."""
         self._database = database
         self._interval = SELDOM if alone else OFTEN[database.dialect]
         self._waiters: set[_Waiter] = set()
@@ -52,11 +52,11 @@ class Watch:
         self._thread: threading.Thread | None = None
 
     def ring(self) -> None:
-        """Look now: something was changed and committed."""
+        """Poll now, because a change was committed."""
         self._bell.set()
 
     def close(self) -> None:
-        """Let all who wait go on, and nobody wait any more."""
+        """Wake all waiters and accept no new ones."""
         self._closed = True
         with self._lock:
             waiting = list(self._waiters)
@@ -65,7 +65,7 @@ class Watch:
         self._bell.set()
 
     async def wait(self, check: Check, seconds: float) -> None:
-        """Until the check holds, but not longer than this; 503 if too many wait already."""
+        """Wait until the check holds or the time is over; 503 if too many requests are waiting."""
         if seconds <= 0 or self._closed:
             return
         waiter = _Waiter(check, asyncio.get_running_loop())

@@ -1,4 +1,4 @@
-"""What a caller with a work token works on: one statement, probe, run or rewrite."""
+"""The work behind a work token: one statement, probe, run or rewrite."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class DeclaredTable:
 
 @dataclass(frozen=True, slots=True)
 class WorkToken:
-    """What a work token is for."""
+    """The work of a work token."""
 
     id: str
     purpose: str
@@ -25,16 +25,16 @@ class WorkToken:
     fence: int | None = None
     reach: tuple[DeclaredTable, ...] | None = None
     granted: Narrowing = UNLIMITED
-    """The limits of the API token by which the work was asked for, before those of `reach`."""
+    """The limits of the API token that requested the work, before those of `reach`."""
 
     @property
     def records_loads(self) -> bool:
-        """Whether what it loads is written down."""
+        """Whether its loads are recorded."""
         return self.purpose in {"statement", "probe"}
 
     @property
     def run(self) -> tuple[str, int] | None:
-        """The run whose own pointers it uses, and its fencing number."""
+        """The run whose own pointers it uses, and its fence."""
         return (self.run_id, self.fence) if self.run_id is not None and self.fence is not None else None
 
     def writes(self, table_id: str) -> bool:
@@ -45,7 +45,7 @@ class WorkToken:
         )
 
     def output(self, layer_id: str, name: str) -> str | None:
-        """The future id of an output that it declared by this name."""
+        """The future id of an output that it declared under this name."""
         for declared_table in self.reach or ():
             if (
                 declared_table.mode == "write"

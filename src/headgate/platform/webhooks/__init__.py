@@ -1,1 +1,1 @@
-"""The organization's webhook: notices about runs, posted to a URL that an admin set, and signed."""
+"""The organization's webhook: signed notices about runs, posted to a URL set by an admin."""

@@ -1,4 +1,4 @@
-"""Posts notices to the organization's webhook: each at least once, signed, and retried while it fails."""
+"""Posts notices to the organization's webhook: at least once, signed, with retries."""
 
 import hmac
 import json
@@ -36,7 +36,7 @@ _deliveries = webhook_delivery_table.c
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery that is ours: nobody else tries it before the claim is over."""
+    """A claimed delivery: no other process sends it before the claim expires."""
 
     notice: str
     webhook: str
@@ -45,7 +45,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class WebhookRequest:
-    """A request, ready to be sent."""
+    """A request ready to send."""
 
     url: str
     body: bytes
@@ -53,17 +53,17 @@ class WebhookRequest:
 
 
 class Failed(Exception):
-    """The receiver did not take it."""
+    """The receiver rejected the request."""
 
 
 def signature(secret: str, moment: datetime, body: bytes) -> str:
-    """What the receiver compares: the time, and an HMAC-SHA256 over it and the body."""
+    """The signature for the receiver: the time, and an HMAC-SHA256 over it and the body."""
     at = int(moment.timestamp())
     return f"t={at},v1={hmac.digest(secret.encode(), str(at).encode() + b'.' + body, 'sha256').hex()}"
 
 
 class WebhookSender:
-    """Posts what is due, in a thread of its own."""
+    """Posts due notices in a separate thread."""
 
     def __init__(
         self, settings: Settings, database: Database, keys: KeyFile, clock: Callable[[], datetime] = now
@@ -81,7 +81,7 @@ class WebhookSender:
         return Outgoing(self._settings.outgoing)
 
     def nudge(self) -> None:
-        """Start a round if something is due and none is under way."""
+        """Start a round if a delivery is due and none is in progress."""
         try:
             if (self._thread is None or not self._thread.is_alive()) and self._is_due():
                 self._thread = threading.Thread(target=self._round, name="webhook", daemon=True)
@@ -90,7 +90,7 @@ class WebhookSender:
             _log.warning("cannot read the queue of webhook deliveries; trying again", error=one_line(str(error)))
 
     def close(self) -> None:
-        """Begin no other delivery; one under way is sent again by the next process if it is not noted in time."""
+        """Start no further delivery; the next process repeats one in progress if it is not recorded in time."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(timeout=2)
@@ -107,7 +107,7 @@ class WebhookSender:
             _log.warning("cannot send to the webhook; trying again", error=one_line(str(error)))
 
     def send_due(self) -> None:
-        """Send what is due, the oldest first, until nothing is."""
+        """Post due deliveries, oldest first, until none is left."""
         while not self._stopping.is_set():
             claimed = self._database.write(self._claim)
             if claimed is None:
@@ -153,7 +153,7 @@ class WebhookSender:
             self._database.write(lambda connection: connection.execute(_mine(claimed).values(values)).rowcount)
 
     def _post(self, connection: Connection, claimed: Claimed) -> WebhookRequest | None:
-        """What is posted, written now; None if whoever set the webhook may not know of it any more."""
+        """The request, composed now; None if the member who set the webhook may no longer know the notice."""
         hook = connection.execute(select(webhook_table).where(webhook_table.c.id == claimed.webhook)).one_or_none()
         notice = connection.execute(select(notice_table).where(notice_table.c.id == claimed.notice)).one_or_none()
         moment = self._clock()
@@ -183,7 +183,7 @@ class WebhookSender:
         return WebhookRequest(url, body, {SIGNATURE: signature(secret, moment, body), EVENT: notice.event})
 
     def _note_failure(self, claimed: Claimed, error: Exception) -> None:
-        """Note why it was not sent, and try it later: each time after twice as long, until it is too late."""
+        """Record the error and retry later with exponential backoff, until the delivery expires."""
         again = self._clock() + FIRST_PAUSE * 2 ** min(claimed.attempt - 1, 11)
         why = one_line(str(error)) or type(error).__name__
         query = _mine(claimed).where(_deliveries.attempts == claimed.attempt)

@@ -1,4 +1,4 @@
-"""The organization's webhook over HTTP."""
+"""Webhook endpoints."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ SET, REMOVED = "webhook.set", "webhook.removed"
 
 @router.governed("GET", "", OnOrganization("manage_settings"), Audit.nothing)
 def get_webhook(call: Call) -> WebhookOut:
-    """Where notices about runs are posted, and how the last one went."""
+    """Get the webhook and the result of its last delivery."""
     return WebhookOut(**_shown(call))
 
 
 @router.governed("PUT", "", MemberOnOrganization("manage_settings"), Audit.changes)
 def put_webhook(call: Call, body: WebhookIn) -> WebhookSet:
-    """Have notices about runs posted to a URL: those that the caller may see, while they are an admin."""
+    """Set the webhook. It gets the notices about runs that the caller may see, while the caller is an admin."""
     try:
         check_url(body.url, call.settings.outgoing)
     except CallRefused as error:
@@ -36,7 +36,7 @@ def put_webhook(call: Call, body: WebhookIn) -> WebhookSet:
 
 @router.governed("DELETE", "", OnOrganization("manage_settings"), Audit.changes, errors=[NotFound])
 def delete_webhook(call: Call) -> WebhookOut:
-    """Post nothing any more; what waits to be posted is dropped."""
+    """Delete the webhook and drop pending deliveries."""
     before = _told(_shown(call))
     if not service.remove_webhook(call.connection):
         raise NotFound("There is no webhook; set one with `headgate notifications webhook set URL`")

@@ -1,4 +1,4 @@
-"""The organization's webhook, and what waits to be posted to it."""
+"""The organization's webhook and its deliveries."""
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, Table, Text
 
@@ -15,8 +15,9 @@ webhook_table = Table(
     Column("set_by_id", Id, ForeignKey("members.id"), nullable=False),
     Column("set_at", UtcDateTime, nullable=False),
 )
-"""At most one row. The URL is sealed, since a chat's URL is a secret; `secret` is the sealed key of the signatures.
-Whoever set it must be admin, and see what is told, each time."""
+"""At most one row. The URL is sealed, because chat URLs are secrets; `secret` is the sealed signing key. For each
+delivery, the member who set the webhook must be an admin and see the subject.
+"""
 
 register(webhook_table, "url")
 register(webhook_table, "secret")
@@ -35,4 +36,4 @@ webhook_delivery_table = Table(
     Index("ix_webhook_deliveries_due_at", "due_at"),
     Index("ix_webhook_deliveries_webhook_id", "webhook_id", "created_at"),
 )
-"""A notice for the webhook; `due_at` is null when it is done."""
+"""A delivery to the webhook; `due_at` is null when done."""

@@ -1,4 +1,4 @@
-"""The organization's webhook, as the API takes and shows it."""
+"""API schemas of the webhook."""
 
 from datetime import datetime
 from typing import Annotated
@@ -10,13 +10,13 @@ from headgate.kit.urls import MAX_LENGTH
 
 
 class WebhookIn(Input):
-    """Where notices are posted."""
+    """A webhook to set."""
 
     url: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["https://chat.example.com/hooks/T0/B1"])]
 
 
 class WebhookOut(BaseModel):
-    """The webhook. Its URL is never shown again: those of chats are secrets."""
+    """The webhook. Its URL is never shown again, because chat URLs are secrets."""
 
     host: str | None = Field(examples=["chat.example.com"], description="Null if there is no webhook")
     set_by: str | None = Field(examples=["Ana"], description="Null for a removed member")
@@ -27,6 +27,6 @@ class WebhookOut(BaseModel):
 
 
 class WebhookSet(WebhookOut):
-    """The webhook right after it was set."""
+    """The webhook immediately after it was set."""
 
     secret: str = Field(description="The signing key, shown only once")

@@ -1,4 +1,4 @@
-"""Set, show and remove the organization's webhook, and queue notices for it."""
+"""Sets, shows and removes the organization's webhook, and queues deliveries."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -20,14 +20,14 @@ _hooks, _deliveries, _members = webhook_table.c, webhook_delivery_table.c, membe
 
 
 def current(connection: Connection) -> Any:
-    """The webhook, with the name of whoever set it; None if there is none."""
+    """The webhook, with the name of the member who set it, or None."""
     joined = webhook_table.outerjoin(member_table, (_members.id == _hooks.set_by_id) & _members.removed_at.is_(None))
     query = select(webhook_table, _members.name.label("set_by")).select_from(joined)
     return connection.execute(query).one_or_none()
 
 
 def set_webhook(connection: Connection, sealer: Sealer, url: str, member: str, now: datetime) -> str:
-    """Have notices posted to a URL from now on, in place of any before; the key of the signatures, shown once."""
+    """Replace the webhook; returns the signing key, which is shown once."""
     connection.execute(delete(webhook_table))
     identifier, secret = new_id("webhook"), "whsec_" + secrets.token_urlsafe(32)
     connection.execute(
@@ -44,17 +44,17 @@ def set_webhook(connection: Connection, sealer: Sealer, url: str, member: str, n
 
 
 def remove_webhook(connection: Connection) -> bool:
-    """Post nothing any more; whether there was a webhook."""
+    """Remove the webhook; returns whether there was one."""
     return connection.execute(delete(webhook_table)).rowcount > 0
 
 
 def may_receive(connection: Connection, member: str, now: datetime) -> bool:
-    """Whether whoever set the webhook may still set one."""
+    """Whether the member who set the webhook may still set one."""
     return bool(decide(connection, Question(member, "manage_settings", "organization", "organization"), now))
 
 
 def enqueue(connection: Connection, notice: Any, knowing: frozenset[str] | None, now: datetime) -> None:
-    """Have a notice posted once this transaction is committed, if whoever set the webhook may know of it."""
+    """Queue a delivery in this transaction, if the member who set the webhook may know the notice."""
     if notice.channel != CHANNEL or (notice.recipients is not None and notice.resource_id is None):
         return
     hook = connection.execute(select(webhook_table)).one_or_none()
@@ -67,6 +67,6 @@ def enqueue(connection: Connection, notice: Any, knowing: frozenset[str] | None,
 
 
 def last_delivery(connection: Connection, webhook: str) -> Any:
-    """The last delivery that was tried; None if none was."""
+    """The last attempted delivery, or None."""
     query = select(webhook_delivery_table).where(_deliveries.webhook_id == webhook, _deliveries.attempts > 0)
     return connection.execute(query.order_by(_deliveries.created_at.desc()).limit(1)).one_or_none()
