@@ -1,1 +1,1 @@
-"""Members, groups, contexts, sign-in and access."""
+"""Members, groups, contexts, sign-in and access of the organization."""

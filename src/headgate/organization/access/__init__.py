@@ -1,1 +1,1 @@
-"""Asks the rule tables about the stored organization: decide, explain, who, what, what if; and changes access."""
+"""Access questions about the stored organization (decide, explain, who, what, what-if), and access changes."""

@@ -1,7 +1,8 @@
-"""The AuthZEN Authorization API 1.0: evaluation, evaluations and search, on the same functions as everything else.
+"""The AuthZEN Authorization API 1.0: evaluation, evaluations and search, on the same functions as the other access
+endpoints.
 
-A subject is a member (type `member` or `user`), by id or name; a resource has a kind as its type, and an id or name.
-`context.with` may give the state of something that does not exist yet.
+A subject is a member (type `member` or `user`) by id or name. A resource has a kind as its type, and an id or name.
+`context.with` may describe the state of a resource that does not exist yet.
 """
 
 from dataclasses import replace
@@ -50,7 +51,7 @@ SUBJECT_TYPES = frozenset({"member", "user"})
 
 
 def _member(call: Call, subject: SubjectIn) -> str | None:
-    """The member that is meant, if the caller may ask about them; None if there is none."""
+    """The member in a subject, if the caller may ask about them; otherwise None."""
     if subject.type not in SUBJECT_TYPES:
         return None
     result = call.lookup.of("member", subject.id)
@@ -60,7 +61,7 @@ def _member(call: Call, subject: SubjectIn) -> str | None:
 
 
 def _resource(call: Call, resource: ResourceIn) -> tuple[str, str | None]:
-    """The kind and id that are meant; no id for what is missing or hidden from the caller."""
+    """The kind and id in a resource; no id if it is missing or hidden from the caller."""
     kind = stored_kind(resource.type)
     result = call.lookup.of(kind, resource.id) if kind in {*Kind.__members__, "organization", "member"} else None
     if result is None or kind in {"organization", "member"} or call.caller.operator:
@@ -105,19 +106,19 @@ def _state(kind: str, asked: Evaluation) -> dict[str, Any] | None:
 
 
 def replace_reach(call: Call) -> Any:
-    """Limits of a token that hold for questions about others too: its end."""
+    """The limits of the caller's token that also apply to questions about others: its expiry."""
     return replace(call.caller.narrowing, only=None, read_only=False)
 
 
 @router.governed("POST", f"{BASE}/evaluation", SignedIn(ABOUT), Audit.decisions, errors=[BadRequest])
 def evaluate_access(call: Call, body: Evaluation) -> DecisionOut:
-    """May this subject do this to this resource?"""
+    """Decide whether a subject may do an action on a resource."""
     return _answer(call, body)
 
 
 @router.governed("POST", f"{BASE}/evaluations", SignedIn(ABOUT), Audit.decisions, errors=[BadRequest])
 def evaluate_access_batch(call: Call, body: Evaluations) -> EvaluationsOut:
-    """Several questions at once; each takes what it leaves out from the request itself."""
+    """Decide several questions; each takes omitted fields from the request itself."""
     if not body.evaluations:
         decision = _answer(call, _whole(body, PartialEvaluation(), "body"))
         return EvaluationsOut(decision=decision.decision, context=decision.context)
@@ -170,7 +171,7 @@ def _limit(asked: PageIn) -> int:
     errors=[BadRequest],
 )
 def search_access_subjects(call: Call, body: SearchSubject) -> SubjectsOut:
-    """The members who have an action on a resource."""
+    """Search the members who have an action on a resource."""
     kind, resource = _resource(call, body.resource)
     if resource is None or body.subject.type not in SUBJECT_TYPES:
         call.note_denial("see_access", kind, None)
@@ -189,7 +190,7 @@ def search_access_subjects(call: Call, body: SearchSubject) -> SubjectsOut:
 
 @router.governed("POST", f"{BASE}/search/resource", SignedIn(ABOUT), Audit.nothing, errors=[BadRequest])
 def search_access_resources(call: Call, body: SearchResource) -> ResourcesOut:
-    """The resources of a kind on which a member has an action."""
+    """Search the resources of a kind on which a member has an action."""
     member, kind = _member(call, body.subject), stored_kind(body.resource.type)
     own = member == call.caller.member
     hidden = kind == "saved_query" and not own and not call.caller.operator
@@ -220,7 +221,7 @@ def search_access_resources(call: Call, body: SearchResource) -> ResourcesOut:
 
 @router.governed("POST", f"{BASE}/search/action", SignedIn(ABOUT), Audit.nothing, errors=[BadRequest])
 def search_access_actions(call: Call, body: SearchAction) -> ActionsOut:
-    """The actions that a member has on a resource."""
+    """Search the actions that a member has on a resource."""
     member = _member(call, body.subject)
     kind, resource = _resource(call, body.resource)
     allowed: tuple[str, ...] = ()
@@ -237,7 +238,7 @@ def search_access_actions(call: Call, body: SearchAction) -> ActionsOut:
 
 @router.governed("GET", "/.well-known/authzen-configuration", Public("says where the endpoints are"), Audit.nothing)
 def get_authzen_configuration(call: Call) -> Metadata:
-    """Where the AuthZEN endpoints are."""
+    """The URLs of the AuthZEN endpoints."""
     base = own_address(call.settings)
     return Metadata(
         policy_decision_point=base,

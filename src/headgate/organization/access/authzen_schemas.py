@@ -1,4 +1,4 @@
-"""Bodies of the AuthZEN Authorization API 1.0, which asks to ignore fields that one does not know."""
+"""Schemas of the AuthZEN Authorization API 1.0, which requires unknown fields to be ignored."""
 
 from typing import Any, ClassVar, Literal
 
@@ -19,7 +19,7 @@ class SubjectIn(LooseInput):
 
 
 class SubjectType(LooseInput):
-    """Members, in a search for them."""
+    """The type of subjects to search."""
 
     type: str = Field(max_length=LONGEST, examples=["member"])
 
@@ -40,20 +40,20 @@ class ResourceIn(LooseInput):
 
 
 class ResourceType(LooseInput):
-    """A kind of resource, in a search for them."""
+    """The kind of resources to search."""
 
     type: str = Field(max_length=LONGEST, examples=["data_mart"])
 
 
 class PageIn(LooseInput):
-    """Which part of the results."""
+    """The requested page of results."""
 
     token: str | None = Field(None, max_length=4000)
     limit: int = Field(50, ge=0, le=10_000)
 
 
 class Evaluation(LooseInput):
-    """One question."""
+    """A question."""
 
     subject: SubjectIn
     action: ActionIn
@@ -62,7 +62,7 @@ class Evaluation(LooseInput):
 
 
 class PartialEvaluation(LooseInput):
-    """One of several questions; what it leaves out comes from the request."""
+    """One of several questions; omitted fields come from the request."""
 
     subject: SubjectIn | None = None
     action: ActionIn | None = None
@@ -71,20 +71,20 @@ class PartialEvaluation(LooseInput):
 
 
 class Options(LooseInput):
-    """How several questions are answered."""
+    """How several questions are evaluated."""
 
     evaluations_semantic: Literal["execute_all", "deny_on_first_deny", "permit_on_first_permit"] = "execute_all"
 
 
 class Evaluations(PartialEvaluation):
-    """Several questions at once."""
+    """Several questions."""
 
     evaluations: list[PartialEvaluation] = Field([], max_length=MAX_EVALUATIONS)
     options: Options = Options()
 
 
 class DecisionOut(BaseModel):
-    """An answer."""
+    """A decision."""
 
     leave_out_none: ClassVar[bool] = True
 
@@ -93,7 +93,7 @@ class DecisionOut(BaseModel):
 
 
 class EvaluationsOut(BaseModel):
-    """Several answers, in the order of the questions; or the one answer, where there was one question."""
+    """Decisions in the order of the questions, or the single decision of a single question."""
 
     leave_out_none: ClassVar[bool] = True
 
@@ -103,7 +103,7 @@ class EvaluationsOut(BaseModel):
 
 
 class SearchSubject(LooseInput):
-    """Who can do this?"""
+    """Search who can do an action on a resource."""
 
     subject: SubjectType
     action: ActionIn
@@ -112,7 +112,7 @@ class SearchSubject(LooseInput):
 
 
 class SearchResource(LooseInput):
-    """With what can they do this?"""
+    """Search on which resources a subject can do an action."""
 
     subject: SubjectIn
     action: ActionIn
@@ -121,7 +121,7 @@ class SearchResource(LooseInput):
 
 
 class SearchAction(LooseInput):
-    """What can they do with this?"""
+    """Search which actions a subject has on a resource."""
 
     subject: SubjectIn
     resource: ResourceIn
@@ -129,35 +129,35 @@ class SearchAction(LooseInput):
 
 
 class PageOut(BaseModel):
-    """Where the next part begins; empty at the end."""
+    """The cursor of the next page; empty at the end."""
 
     next_token: str = ""
     count: int
 
 
 class SubjectsOut(BaseModel):
-    """Members that were found."""
+    """Members found by a search."""
 
     page: PageOut
     results: list[dict[str, str]] = Field(examples=[[{"type": "member", "id": "mbr_01k6x3v9c2m4n8p0q7rs"}]])
 
 
 class ResourcesOut(BaseModel):
-    """Resources that were found."""
+    """Resources found by a search."""
 
     page: PageOut
     results: list[dict[str, str]] = Field(examples=[[{"type": "data_mart", "id": "dm_01k6x3v9c2m4n8p0q7rs"}]])
 
 
 class ActionsOut(BaseModel):
-    """Actions that were found."""
+    """Actions found by a search."""
 
     page: PageOut
     results: list[dict[str, str]] = Field(examples=[[{"name": "see"}]])
 
 
 class Metadata(BaseModel):
-    """Where the endpoints are."""
+    """The URLs of the endpoints."""
 
     policy_decision_point: str
     access_evaluation_endpoint: str

@@ -1,4 +1,4 @@
-"""Access over HTTP: explain, who, what, what if, changes, worlds, and the rule tables themselves."""
+"""Access endpoints: explain, who, what, what-if, changes, worlds, and the rule tables."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ SHARERS = "asks about a resource on which they have see_access; about all, with 
 
 @router.governed("GET", "/me", SignedIn("sees themselves"), Audit.nothing)
 def get_current_member(call: Call) -> schemas.Me:
-    """The caller, as the access model sees them."""
+    """Get the caller as the access model sees them."""
     subject, limits = call.subject, call.caller.narrowing
     actions = [action for action in BOOK.actions("organization") if call.decide(action, "organization", "organization")]
     return schemas.Me(
@@ -39,7 +39,9 @@ def get_current_member(call: Call) -> schemas.Me:
 
 @router.governed("POST", "/explain", SignedIn(OWN_OR_ADMIN, operator_too=True), Audit.decisions)
 def explain_access(call: Call, body: schemas.ExplainRequest) -> schemas.Explained:
-    """The decision about one member, one action, and one resource; if not, what is missing and who could grant it."""
+    """Explain the decision about a member, an action and a resource: if denied, what is missing and who could
+    grant it.
+    """
     member = service.member_asked(call, body.member)
     question, explanation = service.ask(call, member, body.action, body.resource, body.kind, body.state)
     subject = call.facts.subject(member)
@@ -59,7 +61,7 @@ def explain_access(call: Call, body: schemas.ExplainRequest) -> schemas.Explaine
 
 @router.governed("POST", "/who-can", SignedIn(SHARERS, operator_too=True), Audit.nothing)
 def list_members_with_access(call: Call, body: schemas.WhoRequest) -> schemas.WhoPage:
-    """The members who have an action on a resource, by name."""
+    """List the members who have an action on a resource, by name."""
     purpose = f"who {body.action} {body.resource}"
     people = service.who(call, body.action, body.resource, body.limit + 1, begins_after(body.cursor, purpose, "cursor"))
     shown, last = people[: body.limit], people[body.limit - 1] if len(people) > body.limit else None
@@ -71,7 +73,7 @@ def list_members_with_access(call: Call, body: schemas.WhoRequest) -> schemas.Wh
 
 @router.governed("POST", "/what-can", SignedIn(OWN_OR_ADMIN, operator_too=True), Audit.nothing)
 def list_member_access(call: Call, body: schemas.WhatRequest) -> schemas.WhatPage:
-    """The resources of a kind that a member sees, each with what they can do with it."""
+    """List the resources of a kind that a member sees, each with the member's actions."""
     if body.kind not in Kind.__members__:
         raise Invalid(f"kind: there is no kind {body.kind!r}; the kinds are {', '.join(Kind.__members__)}")
     member = service.member_asked(call, body.member)
@@ -96,7 +98,7 @@ def list_member_access(call: Call, body: schemas.WhatRequest) -> schemas.WhatPag
     errors=[Conflict],
 )
 def preview_access_change(call: Call, body: schemas.WhatIfRequest) -> schemas.WhatIfAnswer:
-    """What a change that has not been made would give and take. Nothing is written or locked."""
+    """Preview who would gain and lose access by a change. Nothing is written or locked."""
     results, total = service.preview(call, body.change, body.member)
     names = {effect.member: call.facts.subject(effect.member) for effect, _ in results}
     items = [
@@ -121,7 +123,7 @@ def preview_access_change(call: Call, body: schemas.WhatIfRequest) -> schemas.Wh
     errors=[Conflict],
 )
 def change_access(call: Call, body: Change) -> schemas.Changed:
-    """Make a change of access: grants, sharing, owners, contexts, roles, groups, spaces, plan."""
+    """Apply an access change: grants, sharing, owners, contexts, roles, groups, spaces, plan."""
     made = service.apply(call, body)
     return schemas.Changed(
         action=made.action, via=list(made.decision.via), before=_plain(made.before), after=_plain(made.after)
@@ -134,7 +136,7 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 @router.governed("GET", "/tables", SignedIn("anyone may know the rules", operator_too=True), Audit.nothing)
 def get_rule_tables(call: Call) -> schemas.TablesOut:
-    """Every rule table: the paths of each kind, their conditions in words, and what they grant."""
+    """Get all rule tables: the paths of each kind, their conditions in words, and the actions they grant."""
     return schemas.TablesOut(
         tables=[
             schemas.TableOut(

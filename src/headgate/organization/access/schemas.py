@@ -1,4 +1,4 @@
-"""Access questions and answers as the API takes and gives them."""
+"""API schemas of access questions and answers."""
 
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ PageCursor = Annotated[str | None, Field(max_length=4000, description="From `nex
 
 
 class ExplainRequest(Input):
-    """May a member do this, and why? About oneself if no member is given."""
+    """Whether a member may do an action, and why. Without a member, it is about the caller."""
 
     member: Ref | None = Field(None, examples=["Bob"], description="A name or id; left out, oneself")
     action: Action
@@ -33,7 +33,7 @@ class ExplainRequest(Input):
 
 
 class PathToActionOut(BaseModel):
-    """A way to get the action: what is missing, and what someone could do about it."""
+    """A path to an action: what is missing, and what would help."""
 
     path: str = Field(examples=["shared for reporting"])
     missing: list[str] = Field(examples=[["shared for reporting"]])
@@ -42,7 +42,7 @@ class PathToActionOut(BaseModel):
 
 
 class Explained(BaseModel):
-    """The decision, and why."""
+    """A decision and its reasons."""
 
     member: str = Field(examples=["Bob"])
     action: str = Field(examples=["edit"])
@@ -54,7 +54,7 @@ class Explained(BaseModel):
 
 
 class WhoRequest(Input):
-    """Who can do this to a resource?"""
+    """Who can do an action on a resource."""
 
     action: Action
     resource: Target
@@ -63,21 +63,21 @@ class WhoRequest(Input):
 
 
 class MemberName(BaseModel):
-    """A member by id and name."""
+    """A member's id and name."""
 
     id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Ana"])
 
 
 class WhoPage(BaseModel):
-    """Members, by name."""
+    """A page of members by name."""
 
     items: list[MemberName]
     next_cursor: str | None = None
 
 
 class WhatRequest(Input):
-    """What can a member do, with resources of a kind?"""
+    """What a member can do with the resources of a kind."""
 
     member: Ref | None = Field(None, description="A name or id; left out, oneself")
     kind: str = Field(examples=["data_mart"])
@@ -86,7 +86,7 @@ class WhatRequest(Input):
 
 
 class Can(BaseModel):
-    """A resource, and what the member can do with it."""
+    """A resource and the member's actions on it."""
 
     id: str = Field(examples=["dm_01k6x3v9c2m4n8p0q7rs"])
     kind: str = Field(examples=["data_mart"])
@@ -96,7 +96,7 @@ class Can(BaseModel):
 
 
 class WhatPage(BaseModel):
-    """What a member can do, by name of the resource."""
+    """A page of resources by name, with the member's actions."""
 
     member: str
     items: list[Can]
@@ -104,14 +104,14 @@ class WhatPage(BaseModel):
 
 
 class WhatIfRequest(Input):
-    """What if this change were made?"""
+    """A change to preview."""
 
     change: Change
     member: Ref | None = Field(None, description="Look at one member only")
 
 
 class EffectOut(BaseModel):
-    """What one member would gain and lose on one resource."""
+    """The actions that one member would gain and lose on one resource."""
 
     member: str = Field(examples=["Bob"])
     kind: str = Field(examples=["data_mart"])
@@ -122,14 +122,16 @@ class EffectOut(BaseModel):
 
 
 class WhatIfAnswer(BaseModel):
-    """Everyone who would gain or lose, on what the asker may see and share; for admins, on all that they may see."""
+    """The members who would gain or lose access, on resources that the caller may see and share; for admins, on all
+    that they may see.
+    """
 
     items: list[EffectOut]
     total: int = Field(description="How many of those there are in all")
 
 
 class Changed(BaseModel):
-    """A change that was made."""
+    """An applied change."""
 
     action: str = Field(examples=["configure_sharing"], description="The action that it needed")
     via: list[str] = Field(examples=[["owner"]], description="The path that allowed it")
@@ -138,7 +140,7 @@ class Changed(BaseModel):
 
 
 class PathOut(BaseModel):
-    """A path of a rule table."""
+    """A path in a rule table."""
 
     name: str = Field(examples=["shared for reporting"])
     condition: str = Field(examples=["shared for reporting; role technical or business; in scope"])

@@ -1,4 +1,4 @@
-"""Access questions on behalf of a caller: they learn what they may ask about, and nothing else."""
+"""Access questions on behalf of a caller, limited to what the caller may ask."""
 
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -33,7 +33,7 @@ MAX_EFFECTS = 200
 
 
 def member_asked(call: Call, name: str | None) -> str:
-    """The member that a question is about: oneself, or another if the caller may ask about them."""
+    """The member of a question: the caller, or another member if the caller may ask about them."""
     if name is None:
         if call.caller.operator:
             raise Invalid("say which member the question is about")
@@ -47,7 +47,7 @@ def member_asked(call: Call, name: str | None) -> str:
 
 
 def target_asked(call: Call, text: str) -> tuple[str, str]:
-    """The kind and id of what a question is about; NotFound alike for what is missing and what is hidden."""
+    """The kind and id of a question's resource; NotFound for missing and hidden ones alike."""
     kind, _, name = text.partition(":")
     if text == "organization":
         return "organization", "organization"
@@ -66,7 +66,7 @@ def target_asked(call: Call, text: str) -> tuple[str, str]:
 
 
 def check_action(kind: str, action: str) -> None:
-    """An action that nobody has heard of is a slip, and said so."""
+    """Reject an unknown action."""
     if not any(BOOK.granting(rules, action) for rules in rule_kinds(kind)):
         known = sorted({action for rules in rule_kinds(kind) for action in BOOK.actions(rules)})
         raise Invalid(f"action: there is no action {action!r}; a {kind} has {', '.join(known)}")
@@ -75,7 +75,7 @@ def check_action(kind: str, action: str) -> None:
 def ask(
     call: Call, member: str, action: str, target: str | None, kind: str | None, state: dict[str, Any] | None
 ) -> tuple[Question, Explanation]:
-    """Explain a decision about a member and a resource, or about one that does not exist yet."""
+    """Explain a decision about a member and a resource, or about a resource that does not exist yet."""
     if (target is None) == (kind is None):
         raise Invalid("give either a resource, or, to create or add one, a kind")
     if target is None and kind not in KINDS:
@@ -97,7 +97,7 @@ def ask(
 
 
 def explain_or_decide(call: Call, question: Question, reader: Any) -> Explanation:
-    """Why; for a state after, the decision alone."""
+    """The explanation; for a state after a save, only the decision."""
     if question.resource is not None and question.state is None:
         return explain(call.facts, question, reader)
     if question.resource is None:
@@ -107,7 +107,7 @@ def explain_or_decide(call: Call, question: Question, reader: Any) -> Explanatio
 
 
 def who(call: Call, action: str, target: str, limit: int, after: Cursor | None) -> list[Person]:
-    """Who has an action on a resource: asked by those who may share it, and by admins."""
+    """The members with an action on a resource, for callers who may share it and for admins."""
     kind, resource = target_asked(call, target)
     check_action(kind, action)
     if not call.decide("ask_about_members", "organization", "organization"):
@@ -118,7 +118,7 @@ def who(call: Call, action: str, target: str, limit: int, after: Cursor | None) 
 
 
 def what(call: Call, member: str, kind: str, limit: int, after: Cursor | None) -> tuple[list[Resource], Cursor | None]:
-    """What a member can do with the resources of a kind, as far as the caller may see them."""
+    """A member's actions on the resources of a kind, limited to resources that the caller may see."""
     if kind == "saved_query" and member != call.caller.member and not call.caller.operator:
         return [], None
     own = member == call.caller.member
@@ -137,7 +137,9 @@ def _planned(call: Call, change: Any) -> Plan:
 
 
 def preview(call: Call, change: Any, member: str | None) -> tuple[list[tuple[Effect, str]], int]:
-    """What a change would do, as far as the caller may ask: the first effects with names, and how many in all."""
+    """The effects of a change, limited to what the caller may ask: the first effects with names, and the total
+    number.
+    """
     plan = _planned(call, change)
     may_ask = bool(call.decide("ask_about_members", "organization", "organization"))
     if not may_ask and not plan.decision:
@@ -150,7 +152,7 @@ def preview(call: Call, change: Any, member: str | None) -> tuple[list[tuple[Eff
 
 
 def _names(call: Call, result: list[Effect], *, whoever: bool) -> dict[str, str]:
-    """The names of those resources among the effects that the caller may see, and may ask who can do what with."""
+    """The names of the affected resources that the caller may see and ask access questions about."""
     names: dict[str, str] = {"organization": "organization"} if whoever else {}
     by_kind: dict[str, list[str]] = {}
     for effect in result:
@@ -170,7 +172,7 @@ def _names(call: Call, result: list[Effect], *, whoever: bool) -> dict[str, str]
 
 
 def _refuse(call: Call, plan: Plan) -> NoReturn:
-    """Refuse a change, with what is wrong with this very one where its maker may make others like it."""
+    """Refuse a change; if the caller may make similar ones, name what is wrong with this one."""
     limits, why = call.caller.narrowing, tuple[str, ...]()
     if plan.grant and limits.permits_action(plan.action, call.now) and limits.reaches(plan.action, plan.thing):
         why = why_not(call.subject, plan.grant)
@@ -184,7 +186,7 @@ def _refuse(call: Call, plan: Plan) -> NoReturn:
 
 
 def apply(call: Call, change: Any) -> Plan:
-    """Make a change: decide, write the rows, keep the index, and tell the audit log; all in this transaction."""
+    """Apply a change in this transaction: authorize, write the rows, update the index, and audit."""
     plan = _planned(call, change)
     if not plan.decision:
         _refuse(call, plan)

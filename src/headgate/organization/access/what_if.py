@@ -1,6 +1,6 @@
-"""What if: who would gain and who would lose what by a change that has not been made. Takes no lock.
+"""What-if analysis: who would gain and lose access by a change, without making it. It takes no lock.
 
-The same statements that decide are sent twice, once as they are, and once with the changed rows laid over the tables.
+The statements of the rule tables run twice: on the current tables, and with the changed rows laid over them.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ KINDS_ASKED = tuple(kind for kind in BOOK.tables if kind in KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one member would gain and lose on one resource."""
+    """The actions that one member would gain and lose on one resource."""
 
     member: str
     kind: str
@@ -35,7 +35,7 @@ class Effect:
 
 
 def effects(connection: Connection, delta: Delta, now: datetime, *, member: str | None = None) -> list[Effect]:
-    """Everyone who would gain or lose; of one member, if given."""
+    """The effects on all members, or on one."""
     effects: list[Effect] = []
     concerned = reach(connection, delta)
     for kind in KINDS_ASKED:
@@ -53,7 +53,7 @@ Scope = tuple[str, dict[str, Any]]
 
 
 def _scopes(connection: Connection, kind: str, concerned: AffectedAccess, member: str | None) -> Iterator[Scope]:
-    """SQL for the pairs of members and resources to look at."""
+    """SQL for the pairs of members and resources to compare."""
     values = {"one_member": member} if member else {}
     only_one = "m.id = :one_member" if member else "TRUE"
     if concerned.everything:
@@ -75,7 +75,7 @@ def _scopes(connection: Connection, kind: str, concerned: AffectedAccess, member
 
 
 def _check_size(connection: Connection, kind: str, concerned: AffectedAccess, member: str | None) -> None:
-    """Refuse what would take too long, and say how to ask for less."""
+    """Refuse an analysis that would take too long, with advice on how to narrow it."""
     if member is not None or not concerned.everything:
         return
     members = fetch(connection, "SELECT COUNT(*) FROM members WHERE removed_at IS NULL", {})[0][0]

@@ -1,1 +1,1 @@
-"""Requests for access, and their answers."""
+"""Access requests and their answers."""

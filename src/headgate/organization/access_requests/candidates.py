@@ -1,4 +1,4 @@
-"""Which ordinary changes might give a member an action on a resource. Nothing is decided here: each is tried later."""
+"""Candidate changes that might give a member an action on a resource. They are not decided here, but tried later."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ MAX_GROUPS = 8
 MAX_CANDIDATES = 80
 
 ABOUT_RESOURCE, ABOUT_MEMBER, ABOUT_ROLE = range(3)
-"""How far a change goes beyond what was asked for: it is about the resource, the member's reach, or their role."""
+"""How far a candidate exceeds the request: it concerns the resource, the member's reach, or their role."""
 
 _RELATED = ("data_mart", "parent", "project", "space", "layer", "output_layer")
 _LAKE = frozenset({"layer", "table", "volume"})
@@ -32,18 +32,18 @@ _SHAREABLE = frozenset({"storage", "data_mart", "destination"})
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A change to try. Of those on one ladder, the lowest that helps is enough."""
+    """A change to try. Among candidates of one ladder, the lowest sufficient one is used."""
 
     change: Any
     sentence: str
     breadth: int = ABOUT_RESOURCE
     ladder: str | None = None
     context: str | None = None
-    """A context of the member's, which the candidate tells its reader of."""
+    """A context of the member that the candidate reveals to its reader."""
 
 
 def candidates(facts: Facts, member: Subject, action: str, thing: Any) -> list[Candidate]:
-    """The changes to try, those that give least first; never more than MAX_CANDIDATES."""
+    """The candidate changes, narrowest first; at most MAX_CANDIDATES."""
     candidates = _Candidates(facts, member)
     targets = _targets(facts, member, action, thing)
     made = [candidate for target in targets for candidate in candidates.on(target)]
@@ -51,7 +51,7 @@ def candidates(facts: Facts, member: Subject, action: str, thing: Any) -> list[C
 
 
 def _targets(facts: Facts, member: Subject, action: str, thing: Any) -> list[Any]:
-    """The resource, those it hangs on, and those that explanations name; lakehouse tables before their layers."""
+    """The resource, those it depends on, and those named by explanations; lakehouse tables before their layers."""
     values: dict[str, Any] = {}
     pending: list[tuple[Any, tuple[str, ...]]] = [(thing, (action,))]
     while pending and len(values) < MAX_TARGETS:
@@ -66,7 +66,7 @@ def _targets(facts: Facts, member: Subject, action: str, thing: Any) -> list[Any
 
 
 def _lacking(member: Subject, thing: Any, actions: Iterable[str]) -> list[Any]:
-    """What explanations name as lacking: the first few, and the layers of all; one change mends no more than those."""
+    """The first missing items of the explanations, and the layers of all; a single change cannot fix more."""
     about = [entry for action in actions for reason in reasons(member, action, thing, _all) for entry in reason.about]
     layers = {layer.id: layer for thing in about if (layer := getattr(thing, "layer", None)) is not None}
     return [*about[:MAX_NAMED], *list(layers.values())[:MAX_NAMED]]
@@ -81,23 +81,23 @@ def _above(thing: Any) -> list[Any]:
 
 
 def _listed(thing: Any) -> list[Any]:
-    """The first tables that a resource names, lacking or not."""
+    """The first tables that a resource names, whether missing access or not."""
     return [*getattr(thing, "outputs", ())[:MAX_NAMED], *getattr(thing, "counted", ())[:MAX_NAMED]]
 
 
 def _stored(facts: Facts, thing: Any) -> Any:
-    """The resource that a name stands for; its layer, if there is none yet."""
+    """The resource with this name, or its layer if the resource does not exist yet."""
     return facts.thing(thing.id) if thing.id else getattr(thing, "layer", None)
 
 
 class _Candidates:
-    """Writes changes about one member."""
+    """Builds candidate changes for one member."""
 
     def __init__(self, facts: Facts, member: Subject) -> None:
         self.facts, self.member = facts, member
 
     def on(self, target: Any) -> Iterator[Candidate]:
-        """Changes of one resource, for the member."""
+        """Changes of one resource for the member."""
         if target.kind in _LAKE:
             yield from self._grants(target)
         if target.kind in _SHAREABLE or target.kind == "report":
@@ -145,7 +145,7 @@ class _Candidates:
             yield Candidate(change, f"Give {self.member.name} the role {words} in the space {target.name}")
 
     def of_member(self, targets: list[Any]) -> Iterator[Candidate]:
-        """Changes of the groups and the scope of the member."""
+        """Changes of the member's groups and scope."""
         groups = dict.fromkeys(group for target in targets for group in _groups(target) if group != ALL_GROUP)
         for group, name in _names(self.facts.connection, group_table, list(groups)[:MAX_GROUPS]):
             change = s.JoinGroup(group=group, member=self.member.id)
@@ -165,7 +165,7 @@ class _Candidates:
             yield Candidate(change, sentence, ABOUT_ROLE)
 
     def of_role(self, thing: Any) -> Iterator[Candidate]:
-        """Changes of what the member is in the organization."""
+        """Changes of the member's role in the organization."""
         if thing.kind == "organization":
             creator = s.GiveSecurityRole(member=self.member.id, security_role="space_creator")
             yield Candidate(creator, f"Make {self.member.name} a creator of spaces", ABOUT_MEMBER)
@@ -177,7 +177,7 @@ class _Candidates:
 
 
 def _groups(target: Any) -> list[str]:
-    """The groups that hold something on a resource."""
+    """The groups with access to a resource."""
     holders = [grant.grantee for grant in getattr(target, "grants", ())]
     return [value for value in (*holders, *getattr(target, "roles", ())) if kind_of(value) == "group"]
 
@@ -187,7 +187,7 @@ def _titled(target: Any) -> str:
 
 
 def _names(connection: Connection, table: Table, ids: list[str]) -> list[tuple[str, str]]:
-    """These groups or contexts, each with its name, by name."""
+    """These groups or contexts with their names, ordered by name."""
     if not ids:
         return []
     query = select(table.c.id, table.c.name).where(table.c.id.in_(ids)).order_by(table.c.name_key)

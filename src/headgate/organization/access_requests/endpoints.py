@@ -1,4 +1,4 @@
-"""Requests for access over HTTP: ask, look, approve, decline, withdraw."""
+"""Access request endpoints: create, view, approve, decline, withdraw."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -71,7 +71,7 @@ def _one(call: Call, seen: service.VisibleRequest) -> AccessRequest:
     errors=[Conflict, TooManyAttempts],
 )
 def request_access(call: Call, body: RequestWanted) -> AccessRequest:
-    """Ask for an action on a resource that you can see. Those who could give it are told."""
+    """Request an action on a visible resource. The members who could grant it are notified."""
     return _one(call, service.make(call, body))
 
 
@@ -82,7 +82,7 @@ def list_access_requests(
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
 ) -> AccessRequestPage:
-    """Requests that you could answer, or your own: open ones first, the newest first."""
+    """List the requests that the caller could answer, or the caller's own: open ones first, newest first."""
     purpose = f"requests {'mine' if mine else 'to answer'}"
     try:
         after = begins_after(cursor, purpose)
@@ -98,7 +98,7 @@ def list_access_requests(
 
 @router.governed("GET", "/{request_id}", SignedIn(f"sees their own; of others', whoever {ANSWERERS}"), Audit.nothing)
 def get_access_request(call: Call, request_id: RequestId) -> AccessRequestDetails:
-    """One request, with the changes that you may make and that would give what it asks for, the narrowest first."""
+    """Get a request, with the changes that the caller may make and that would fulfil it, narrowest first."""
     seen = service.find(call, request_id)
     prospect = service.prospect(call, seen)
     offered = [
@@ -121,7 +121,9 @@ def get_access_request(call: Call, request_id: RequestId) -> AccessRequestDetail
     errors=[Conflict],
 )
 def approve_access_request(call: Call, request_id: RequestId, body: Approval) -> AccessRequest:
-    """Make a change, as yourself, that gives what was asked for; if it does not, nothing is changed."""
+    """Approve a request with a change made by the caller. If the change does not fulfil the request, nothing is
+    changed.
+    """
     return _one(call, service.approve(call, request_id, body))
 
 
@@ -133,7 +135,7 @@ def approve_access_request(call: Call, request_id: RequestId, body: Approval) ->
     errors=[Conflict],
 )
 def decline_access_request(call: Call, request_id: RequestId, body: Refusal) -> AccessRequest:
-    """Answer no, and say why; who asked is told."""
+    """Decline a request with a reason; the requester is notified."""
     return _one(call, service.decline(call, request_id, body.comment))
 
 
@@ -145,5 +147,5 @@ def decline_access_request(call: Call, request_id: RequestId, body: Refusal) -> 
     errors=[Conflict],
 )
 def withdraw_access_request(call: Call, request_id: RequestId) -> AccessRequest:
-    """Take your own request back."""
+    """Withdraw one of the caller's own requests."""
     return _one(call, service.withdraw(call, request_id))

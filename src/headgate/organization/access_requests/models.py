@@ -1,4 +1,4 @@
-"""Requests for access."""
+"""Database table of access requests."""
 
 from sqlalchemy import JSON, CheckConstraint, Column, ForeignKey, Index, Table, Text
 
@@ -23,4 +23,4 @@ request_table = Table(
     Index("ix_access_requests_member_id", "member_id"),
     Index("ix_access_requests_resource_id", "resource_id", "state"),
 )
-"""A member who asks for an action on a resource that they can see, and the answer; the change is an ordinary one."""
+"""A member's request for an action on a visible resource, and its answer; an approval is an ordinary access change."""

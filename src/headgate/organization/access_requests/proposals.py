@@ -1,7 +1,7 @@
-"""Proposals: changes that somebody may make and that would really give what was asked for, and who those people are.
+"""Proposals: changes that a member may make and that would fulfil a request, and the members who could make them.
 
-A change is worked out as for the one who would make it, and laid over the tables to see what it would give; nothing is
-written. Work is bounded: so many changes are tried, on one resource.
+A change is planned for the member who would make it, and laid over the tables to see its effect; nothing is written.
+The number of tried changes is limited, and they concern one resource.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,12 +32,12 @@ MAX_PROPOSALS = 12
 MAX_TOLD = 100
 MAX_ENDS = 3
 ADMINS_HAVE = ("ask_about_members", "organization", "organization")
-"""What admins, and nobody else among the members, may do."""
+"""What only admins may do."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedAccess:
-    """What a request asks for: an action on a resource, for a member."""
+    """The requested action on a resource for a member."""
 
     member: str
     action: str
@@ -46,7 +46,7 @@ class RequestedAccess:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A change that would give what was asked for, in a sentence, and how many others would gain by it."""
+    """A change that would fulfil a request, as a sentence, and how many other members would gain access by it."""
 
     change: Any
     sentence: str
@@ -55,14 +55,14 @@ class Proposal:
 
 
 class AccessPreview:
-    """What members can do with a resource, as it is and as it would be."""
+    """Members' actions on a resource, before and after a change."""
 
     def __init__(self, connection: Connection, now: datetime) -> None:
         self.connection, self.now = connection, now
         self._known: dict[str, dict[str, frozenset[str]]] = {}
 
     def _bits(self, thing: Any, delta: Delta | None, open_paths: str, member: str | None = None) -> Sequence[Any]:
-        """Members, or one, each with the paths to a resource that are open to them, after a change if there is one."""
+        """All members, or one, with their open paths to a resource, optionally after a change."""
         prefix, parameters = delta.overlay(self.connection.dialect.name) if delta else ("", {})
         chosen = "TRUE" if thing.kind == "organization" else "r.id = :asked_id"
         only = "m.id = :asked_member" if member else "TRUE"
@@ -74,12 +74,12 @@ class AccessPreview:
         return fetch(self.connection, text, {**parameters, **more})
 
     def allowed(self, thing: Any, delta: Delta | None) -> dict[str, frozenset[str]]:
-        """The actions on a resource of everyone who has any, after a change if there is one."""
+        """The actions on a resource of every member who has any, optionally after a change."""
         result = self._bits(thing, delta, mask(thing.kind))
         return {who: frozenset(BOOK.allowed_actions(thing.kind, bits)) for who, bits in result if bits}
 
     def gives(self, asked: RequestedAccess, thing: Any, delta: Delta) -> bool:
-        """Whether the member who asked has the action once a change is made."""
+        """Whether the requester has the action after a change."""
         paths = mask(thing.kind, BOOK, frozenset({asked.action}))
         return any(bits for _, bits in self._bits(thing, delta, paths, asked.member))
 
@@ -89,7 +89,7 @@ class AccessPreview:
         return self._known[thing.id]
 
     def others(self, asked: RequestedAccess, things: list[Any], delta: Delta) -> int:
-        """How many other members would gain something on these resources."""
+        """The number of other members who would gain access to these resources."""
         gaining: set[str] = set()
         for thing in things:
             before, after = self._before(thing), self.allowed(thing, delta)
@@ -103,7 +103,7 @@ def is_admin(call: Call) -> bool:
 
 
 def proposals(call: Call, asked: RequestedAccess) -> list[Proposal]:
-    """What the caller could do about a request: the narrowest first."""
+    """The changes with which the caller could fulfil a request, narrowest first."""
     thing = call.facts.thing(asked.resource)
     foresight = AccessPreview(call.connection, call.now)
     result = []
@@ -119,12 +119,12 @@ def proposals(call: Call, asked: RequestedAccess) -> list[Proposal]:
 
 
 def could_answer(call: Call, asked: RequestedAccess) -> bool:
-    """Whether the caller could make a change with which the member has the action; who has it already, counts too."""
+    """Whether the caller could fulfil a request; also true if the requester already has the action."""
     return next(_open_to(call, AccessPreview(call.connection, call.now), asked), None) is not None
 
 
 def _open_to(call: Call, foresight: AccessPreview, asked: RequestedAccess) -> Iterator[tuple[Candidate, Plan]]:
-    """The candidates that the caller may make and that give what was asked for, worked out."""
+    """The planned candidates that the caller may make and that fulfil the request."""
     member, thing = call.facts.subject(asked.member), call.facts.thing(asked.resource)
     if member is None or thing is None:
         return
@@ -143,7 +143,7 @@ def _open_to(call: Call, foresight: AccessPreview, asked: RequestedAccess) -> It
 
 
 def _with_ends(candidate: Candidate, facts: Facts, actor: Subject) -> Iterator[Candidate]:
-    """A candidate as it is; a grant then also with the ends of the actor's own grants, which it must not outlive."""
+    """A candidate; for a grant, also with the expiry of the actor's own grants, which it must not exceed."""
     yield candidate
     if isinstance(candidate.change, Grant):
         held = getattr(facts.thing(candidate.change.resource), "reach", ())
@@ -154,7 +154,7 @@ def _with_ends(candidate: Candidate, facts: Facts, actor: Subject) -> Iterator[C
 
 
 def _planned(change: Any, targets: Targets) -> Plan | None:
-    """A change worked out; None if it makes no sense as things are, or is about what its maker may not see."""
+    """A planned change; None if it is invalid in the current state or its target is hidden from the actor."""
     try:
         return plan(change, targets)
     except Problem:
@@ -162,7 +162,7 @@ def _planned(change: Any, targets: Targets) -> Plan | None:
 
 
 def recipients(facts: Facts, asked: RequestedAccess) -> tuple[str, ...]:
-    """Who is told of a request: admins, and whoever may make a change that gives what it asks for; who see it."""
+    """The members to notify of a request: admins and members who may fulfil it, if they see the resource."""
     connection, now = facts.connection, facts.now
     powers = {(ADMINS_HAVE[0], ADMINS_HAVE[2]): None, **dict.fromkeys(_powers(facts, asked))}
     values: dict[str, None] = {}
@@ -181,7 +181,7 @@ def _sees(connection: Connection, member: str, resource: str, thing: Any, now: d
 
 
 def _powers(facts: Facts, asked: RequestedAccess) -> Iterator[tuple[str, str]]:
-    """What somebody must have, on what, to make one of the changes that give what was asked for."""
+    """The actions and resources of which a member needs one to fulfil the request."""
     member, thing = facts.subject(asked.member), facts.thing(asked.resource)
     if member is None or thing is None:
         return

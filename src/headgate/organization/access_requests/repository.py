@@ -1,4 +1,4 @@
-"""Requests for access in the database."""
+"""Database access to access requests."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ _closed = case((_requests.state == OPEN, 0), else_=1)
 
 
 def add(connection: Connection, values: dict[str, Any], now: datetime) -> str:
-    """Keep a new request; its id."""
+    """Insert a request and return its id."""
     identifier = new_id("request")
     row = {"id": identifier, "state": OPEN, "created_at": now, **values}
     connection.execute(insert(request_table).values(row))
@@ -24,13 +24,13 @@ def add(connection: Connection, values: dict[str, Any], now: datetime) -> str:
 
 
 def get(connection: Connection, identifier: str) -> RowMapping | None:
-    """One request, or None."""
+    """A request, or None."""
     query = select(request_table).where(_requests.id == identifier)
     return connection.execute(query).mappings().one_or_none()
 
 
 def open_one(connection: Connection, member: str, action: str, resource: str) -> str | None:
-    """The id of the member's open request for this, if there is one."""
+    """The id of the member's open request for this action and resource, or None."""
     same = (_requests.member_id == member, _requests.action == action, _requests.resource_id == resource)
     query = select(_requests.id).where(*same, _requests.state == OPEN)
     return connection.execute(query.limit(1)).scalar_one_or_none()
@@ -45,7 +45,7 @@ def count_open(connection: Connection, member: str) -> int:
 def page(
     connection: Connection, member: str, *, own: bool, limit: int, after: Cursor | None
 ) -> tuple[Sequence[RowMapping], bool]:
-    """Requests of a member, or of all others: open ones first, then the newest; and whether more follow."""
+    """Requests of a member, or of all others: open ones first, then the newest; and whether there are more."""
     query = select(request_table).where((_requests.member_id == member) if own else (_requests.member_id != member))
     if after is not None:
         query = query.where(_beyond(after))
@@ -62,11 +62,11 @@ def _beyond(after: Cursor) -> Any:
 
 
 def place_of(row: RowMapping) -> Cursor:
-    """Where a page that ends with this request goes on."""
+    """The cursor after this request."""
     return Cursor("0" if row["state"] == OPEN else "1", row["id"])
 
 
 def close(connection: Connection, identifier: str, state: str, **answer: Any) -> bool:
-    """Close a request that is open; False if it no longer was."""
+    """Close an open request; False if it was already closed."""
     still_open = (_requests.id == identifier, _requests.state == OPEN)
     return connection.execute(update(request_table).where(*still_open).values(state=state, **answer)).rowcount == 1

@@ -1,4 +1,4 @@
-"""Requests for access, as the API takes and shows them."""
+"""API schemas of access requests."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -15,7 +15,7 @@ State = Literal["open", "approved", "declined", "withdrawn"]
 
 
 class RequestWanted(Input):
-    """What is asked for, and why."""
+    """The requested action, and the reason."""
 
     action: Action
     resource: Target
@@ -23,7 +23,7 @@ class RequestWanted(Input):
 
 
 class Approval(Input):
-    """The change that gives what was asked for: one of the proposals, or any other that does."""
+    """The change that fulfils the request: a proposal, or any other."""
 
     change: Change
     comment: Reason | None = Field(None, examples=["Until the audit is over"])
@@ -31,13 +31,13 @@ class Approval(Input):
 
 
 class Refusal(Input):
-    """Why what was asked for is not given."""
+    """The reason for declining."""
 
     comment: Reason = Field(examples=["Ask for the aggregated table instead"])
 
 
 class AccessRequest(BaseModel):
-    """A request for access, and its answer."""
+    """An access request and its answer."""
 
     id: str = Field(examples=["req_01k6x3v9c2m4n8p0q7rs"])
     state: State
@@ -58,7 +58,7 @@ class AccessRequest(BaseModel):
 
 
 class ProposalOut(BaseModel):
-    """A change that the caller may make and that would give what was asked for."""
+    """A change that the caller may make and that would fulfil the request."""
 
     change: dict[str, Any] = Field(
         examples=[{"change": "share", "resource": "dm_01k6x3v9c2m4n8p0q7rs", "for_use": True}],
@@ -70,7 +70,7 @@ class ProposalOut(BaseModel):
 
 
 class AccessRequestDetails(AccessRequest):
-    """A request for access, with what the caller could do about it."""
+    """An access request, with the caller's options."""
 
     obstacle: str | None = Field(
         examples=[None, "Ben can do this by now"], description="Why it can no longer be approved, if so"
@@ -79,7 +79,7 @@ class AccessRequestDetails(AccessRequest):
 
 
 class AccessRequestPage(BaseModel):
-    """A page of requests: open ones first, the newest first."""
+    """A page of requests: open ones first, newest first."""
 
     items: list[AccessRequest]
     next_cursor: str | None = Field(

@@ -1,4 +1,4 @@
-"""Asking for access, and answering: what is given is an ordinary change, made by whoever answers, with their rights."""
+"""Access requests and their answers. An approval is an ordinary access change, made with the approver's rights."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -48,14 +48,14 @@ PLAIN = frozenset(
         "space_role",
     }
 )
-"""The parts of a change that name nothing which somebody may not see."""
+"""Fields of a change that never name a hidden item."""
 ABOUT_MEMBERS = frozenset({"role", "scope", "security_role"})
-"""Of those, what is told of a member only to themselves and to admins."""
+"""Those that describe a member, shown only to the member and to admins."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleRequest:
-    """A request that the caller may see, with the name of what it is about as far as they see that."""
+    """A request that the caller may see, with the name of its resource if the caller sees that."""
 
     row: RowMapping
     name: str | None
@@ -64,7 +64,7 @@ class VisibleRequest:
 
     @property
     def change(self) -> dict[str, Any] | None:
-        """The change that was made; only who answered, and admins, get all of it."""
+        """The change that was made; only the approver and admins see all of it."""
         made: dict[str, Any] | None = self.row["change"]
         if made is None or self.whole:
             return made
@@ -73,7 +73,7 @@ class VisibleRequest:
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """What can be done about a request: why nothing can, or what could be."""
+    """The options for a request: the possible changes, or why there are none."""
 
     obstacle: str | None
     proposals: list[Proposal]
@@ -89,11 +89,11 @@ def _refuse_narrowed(call: Call) -> None:
         raise Denied("A narrowed token asks for no access and answers no request; use one without limits")
 
 
-# Asking
+# Requesting
 
 
 def make(call: Call, wanted: RequestWanted) -> VisibleRequest:
-    """Ask for an action on a resource that the caller sees and on which they lack it."""
+    """Request an action that the caller lacks on a visible resource."""
     _refuse_narrowed(call)
     kind, resource = governance.target_asked(call, wanted.resource)
     _check(call, wanted.action, kind, resource)
@@ -116,7 +116,7 @@ def make(call: Call, wanted: RequestWanted) -> VisibleRequest:
 
 
 def _check(call: Call, action: str, kind: str, resource: str) -> None:
-    """Refuse what nobody could be given."""
+    """Reject a request for an action that nobody can grant."""
     if kind == "member":
         raise Invalid("resource: access is asked for on a resource, or on the organization")
     actions = [action for action in BOOK.actions(call.facts.thing(resource).kind) if action not in NOBODYS]
@@ -126,11 +126,11 @@ def _check(call: Call, action: str, kind: str, resource: str) -> None:
         raise Invalid(f"resource: nobody can give access to this {kind}; ask for the tables that it reads")
 
 
-# Seeing
+# Viewing
 
 
 def find(call: Call, identifier: str) -> VisibleRequest:
-    """A request of the caller's, or one that they could answer; NotFound alike for others and for missing ones."""
+    """A request that the caller made or could answer; NotFound for hidden and missing ones alike."""
     row = repository.get(call.connection, identifier)
     seen = _seen(call, row, _names(call, [row])) if row is not None else None
     if seen is None:
@@ -140,7 +140,7 @@ def find(call: Call, identifier: str) -> VisibleRequest:
 
 
 def listed(call: Call, *, mine: bool, limit: int, after: Cursor | None) -> tuple[list[VisibleRequest], Cursor | None]:
-    """A page of the caller's own requests, or of those that they could answer, and where the next begins."""
+    """A page of the caller's own requests, or of those that they could answer, and where the next one starts."""
     most = limit if mine else MAX_EXAMINED
     rows, more = repository.page(call.connection, call.caller.member, own=mine, limit=most, after=after)
     names, requests = _names(call, rows), []
@@ -180,7 +180,9 @@ def _own(call: Call, row: RowMapping) -> VisibleRequest:
 
 
 def _may(call: Call, action: str, row: RowMapping) -> bool:
-    """Whether the caller may do something to a request; by a narrowed token, to their own and what they answered."""
+    """Whether the caller may do an action on a request; with a narrowed token, only on their own and on those they
+    answered.
+    """
     asker = call.facts.subject(row["member_id"])
     request = AccessRequest(
         about=call.facts.thing(row["resource_id"]),
@@ -197,7 +199,7 @@ def _may(call: Call, action: str, row: RowMapping) -> bool:
 
 
 def prospect(call: Call, seen: VisibleRequest) -> RequestOptions:
-    """What the caller could do about a request."""
+    """The caller's options for a request."""
     if seen.row["state"] != repository.OPEN:
         return RequestOptions(None, [])
     obstacle = _obstacle(call, seen.row)
@@ -205,7 +207,7 @@ def prospect(call: Call, seen: VisibleRequest) -> RequestOptions:
 
 
 def _obstacle(call: Call, row: RowMapping) -> str | None:
-    """Why an open request can no longer be approved, if so."""
+    """Why an open request can no longer be approved, or None."""
     subject = call.facts.subject(row["member_id"])
     if subject is None:
         return "Whoever asked for this is no longer a member; decline it"
@@ -213,7 +215,7 @@ def _obstacle(call: Call, row: RowMapping) -> str | None:
 
 
 def _has(call: Call, row: RowMapping) -> bool:
-    """Whether who asked has the action at this moment."""
+    """Whether the requester has the action now."""
     question = Question(row["member_id"], row["action"], row["kind"], row["resource_id"])
     return bool(decide(call.connection, question, call.now))
 
@@ -222,7 +224,7 @@ def _has(call: Call, row: RowMapping) -> bool:
 
 
 def approve(call: Call, identifier: str, answer: Approval) -> VisibleRequest:
-    """Make the change as the caller, if who asked then has the action; all in this transaction."""
+    """Make the change as the caller if it fulfils the request, in this transaction."""
     row = _to_answer(call, identifier)
     obstacle = _obstacle(call, row)
     if obstacle:
@@ -236,7 +238,7 @@ def approve(call: Call, identifier: str, answer: Approval) -> VisibleRequest:
 
 
 def _with_end(answer: Approval) -> Any:
-    """The change, with the end that the approval sets."""
+    """The change, with the expiry set by the approval."""
     if answer.expires is None:
         return answer.change
     if not isinstance(answer.change, Grant):
@@ -247,12 +249,12 @@ def _with_end(answer: Approval) -> Any:
 
 
 def decline(call: Call, identifier: str, comment: str) -> VisibleRequest:
-    """Answer no, with the reason."""
+    """Decline a request with a reason."""
     return _close(call, _to_answer(call, identifier), "declined", comment)
 
 
 def withdraw(call: Call, identifier: str) -> VisibleRequest:
-    """Take one's own request back."""
+    """Withdraw one of the caller's own requests."""
     _refuse_narrowed(call)
     seen = find(call, identifier)
     if not _may(call, "withdraw", seen.row):
@@ -262,7 +264,7 @@ def withdraw(call: Call, identifier: str) -> VisibleRequest:
 
 
 def _to_answer(call: Call, identifier: str) -> RowMapping:
-    """An open request of somebody else's that the caller could answer."""
+    """An open request of another member that the caller could answer."""
     _refuse_narrowed(call)
     seen = find(call, identifier)
     if seen.own:
@@ -290,7 +292,7 @@ def _close(
     change: dict[str, Any] | None = None,
     via: list[str] | None = None,
 ) -> VisibleRequest:
-    """Write the answer, record it, and tell who asked."""
+    """Store the answer, audit it, and notify the requester."""
     answer = {"answered_at": call.now, "answered_by_id": call.caller.member, "comment": comment}
     if change is not None:
         answer["change"] = change
@@ -312,7 +314,7 @@ def _record(call: Call, event: str, row: RowMapping, via: list[str] | None = Non
 
 
 def _tell(call: Call, event: str, row: RowMapping, to: tuple[str, ...]) -> None:
-    """Have people told, as far as they see what it is about; the organization is seen by all."""
+    """Notify members who may see the resource; everyone sees the organization."""
     is_resource = row["kind"] != "organization"
     notice = Notice(
         "access",

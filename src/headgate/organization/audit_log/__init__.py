@@ -1,1 +1,1 @@
-"""The audit log, as members read it."""
+"""The audit log as shown to members."""

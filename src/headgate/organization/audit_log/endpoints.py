@@ -1,4 +1,4 @@
-"""The audit log, newest first."""
+"""Audit log endpoint, newest events first."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ LARGEST = (1 << 63) - 1
 
 
 class AuditEventOut(BaseModel):
-    """Something that was decided or changed."""
+    """A decision or change."""
 
     id: int
     at: datetime
@@ -58,7 +58,7 @@ def list_audit_events(
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
     cursor: Annotated[str | None, Query(max_length=4000)] = None,
 ) -> AuditPage:
-    """What was decided and changed."""
+    """List audit events."""
     filters = {"actor_id": _actor(call, actor), "resource_id": _resource(call, resource), "event": event}
     if event and "\0" in event:
         raise Invalid("event: cannot contain control characters")
@@ -80,7 +80,7 @@ def _before(cursor: str, purpose: str) -> int:
 
 
 def _actor(call: Call, text: str | None) -> str | None:
-    """The id of who is meant; one that nobody has now may be that of a removed member."""
+    """The id of the actor; an id that no current member has may be that of a removed one."""
     if text is None or kind_of(text):
         return text
     resolved = call.lookup.of("member", text)
@@ -90,7 +90,7 @@ def _actor(call: Call, text: str | None) -> str | None:
 
 
 def _resource(call: Call, text: str | None) -> str | None:
-    """The id of what is meant; what was deleted goes by id."""
+    """The id of the resource; deleted resources are named by id."""
     if text is None or kind_of(text):
         return text
     kind, _, name = text.partition(":")
@@ -101,7 +101,7 @@ def _resource(call: Call, text: str | None) -> str | None:
 
 
 def _shown(row: AuditEvent, names: dict[str, str], reader: str) -> AuditEventOut:
-    # Nobody learns of another's saved queries, not even that there is one.
+    # Saved queries are private, including their existence.
     is_private = row.kind == "saved_query" and row.actor_id != reader
     return AuditEventOut(
         id=row.id,

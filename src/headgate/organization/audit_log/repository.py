@@ -1,4 +1,4 @@
-"""Events of the audit log in the database."""
+"""Database access to audit events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,9 +33,9 @@ class AuditEvent:
 
 
 def page(connection: Connection, filters: Mapping[str, str | None], limit: int, before: int | None) -> list[AuditEvent]:
-    """Events with these values in their columns, the newest first.
+    """Events with these column values, newest first.
 
-    What is in quarantine was not written by this installation: `headgate audit verify` reports it.
+    Quarantined events were not written by this installation and are not included; `headgate audit verify` reports them.
     """
     recorded = or_(_events.seal.is_(None), _events.seal_number.is_not(None))
     equal = [audit_event_table.c[column] == value for column, value in filters.items() if value is not None]

@@ -1,1 +1,1 @@
-"""Contexts, which narrow what a selected scope reaches."""
+"""Contexts, which limit what members of selected scope reach."""

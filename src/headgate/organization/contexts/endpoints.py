@@ -1,4 +1,4 @@
-"""Contexts over HTTP; they are attached and detached by changes of access."""
+"""Context endpoints. Contexts are attached and detached by access changes."""
 
 from typing import Annotated, Any
 
@@ -21,7 +21,7 @@ ContextId = Annotated[str, Path(pattern="^ctx_[0-9a-z]{20}$", examples=["ctx_01k
 
 
 def _shown(call: Call, rows: Any) -> list[ContextOut]:
-    """Contexts as the caller may see them: with counts, or the name alone."""
+    """Contexts as shown to the caller: with counts, or only the name."""
     counts: dict[str, dict[str, int]] = {}
     if call.decide("manage_contexts", "organization", "organization"):
         counts = repository.attachments(call.connection, [row["id"] for row in rows], call.now)
@@ -35,7 +35,7 @@ def _shown(call: Call, rows: Any) -> list[ContextOut]:
     "GET", "", SignedIn("knows the names of contexts; counts with manage_contexts", operator_too=True), Audit.nothing
 )
 def list_contexts(call: Call, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> ContextPage:
-    """Contexts by page, by name; who manages contexts sees to how much each is attached."""
+    """List contexts by name; members who manage contexts also see the number of attachments."""
     require_names(call)
     rows, following = page(call, context_table, prefix, limit, cursor)
     return ContextPage(items=_shown(call, rows), next_cursor=following)
@@ -47,18 +47,18 @@ def _context(call: Call, context: str) -> ContextOut:
 
 @router.governed("POST", "", OnOrganization("manage_contexts"), Audit.changes, errors=[Conflict])
 def create_context(call: Call, body: ContextName) -> ContextOut:
-    """Make a context that is attached to nothing."""
+    """Create a context without attachments."""
     return _context(call, service.create(call, body.name))
 
 
 @router.governed("PATCH", "/{context_id}", OnOrganization("manage_contexts"), Audit.changes, errors=[Conflict])
 def rename_context(call: Call, context_id: ContextId, body: ContextName) -> ContextOut:
-    """Give a context another name; it stays attached to what it is attached to."""
+    """Rename a context; its attachments remain."""
     service.rename(call, context_id, body.name)
     return _context(call, context_id)
 
 
 @router.governed("DELETE", "/{context_id}", OnOrganization("manage_contexts"), Audit.changes, errors=[Conflict])
 def delete_context(call: Call, context_id: ContextId) -> ContextDeleted:
-    """Delete a context; refused while it is attached to a resource, a member or a waiting invitation."""
+    """Delete a context; refused while it is attached to a resource, a member or a pending invitation."""
     return ContextDeleted(id=context_id, name=service.remove(call, context_id))

@@ -12,4 +12,4 @@ context_table = Table(
     Column("name_key", NameKey, unique=True, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
 )
-"""A label that ties members of selected scope to the resources they may reach by sharing."""
+"""A label that connects members of selected scope with the resources they may reach by sharing."""

@@ -1,4 +1,4 @@
-"""To how much contexts are attached; the same few statements for any number of them."""
+"""Database access to the attachments of contexts, in a fixed number of statements."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ def _attached(table: Table, ids: Sequence[str]) -> Any:
 
 
 def attachments(connection: Connection, ids: Sequence[str], now: datetime) -> dict[str, dict[str, int]]:
-    """How many resources, members and waiting invitations each of these contexts is attached to."""
+    """The number of resources, members and pending invitations to which each context is attached."""
     invited = invitation_context_table.join(
         invitation_table, invitation_table.c.id == invitation_context_table.c.invitation_id
     )
@@ -42,6 +42,6 @@ def context_names(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
 
 
 def in_words(counts: dict[str, int]) -> str:
-    """Counts as a person reads them, without those that are none."""
+    """Counts in words, without zeros."""
     parts = [f"{count} {NOUNS[name]}{'s' if count != 1 else ''}" for name, count in counts.items() if count]
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

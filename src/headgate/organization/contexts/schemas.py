@@ -1,4 +1,4 @@
-"""Contexts, as the API takes and shows them."""
+"""API schemas of contexts."""
 
 from datetime import datetime
 from typing import Annotated
@@ -12,13 +12,13 @@ Count = Annotated[int | None, Field(description="Null for callers who may not ma
 
 
 class ContextName(Input):
-    """What to call a context."""
+    """The name of a context."""
 
     name: NameText
 
 
 class ContextOut(BaseModel):
-    """A context, and to how much it is attached."""
+    """A context, and the number of its attachments."""
 
     id: str = Field(examples=["ctx_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Finance"])
@@ -29,14 +29,14 @@ class ContextOut(BaseModel):
 
 
 class ContextPage(BaseModel):
-    """A page of the list of contexts."""
+    """A page of contexts."""
 
     items: list[ContextOut]
     next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
 
 
 class ContextDeleted(BaseModel):
-    """A context that is no more."""
+    """A deleted context."""
 
     id: str = Field(examples=["ctx_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Finance"])

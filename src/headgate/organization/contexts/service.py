@@ -1,4 +1,4 @@
-"""Makes, renames and deletes contexts, each in the transaction of its call and told to the audit log."""
+"""Creates, renames and deletes contexts in the transaction of the call, with audit events."""
 
 from sqlalchemy import delete, insert, update
 from sqlalchemy.exc import IntegrityError
@@ -21,7 +21,7 @@ def _require(call: Call) -> Decision:
 
 
 def create(call: Call, name: str) -> str:
-    """Make a context that is attached to nothing; its id."""
+    """Create a context without attachments and return its id."""
     decision, context = _require(call), new_id("context")
     with uniquely(call.connection, context_table, "context", name):
         row = {"id": context, "name": name, "name_key": name_key(name), "created_at": call.now}
@@ -33,7 +33,7 @@ def create(call: Call, name: str) -> str:
 
 
 def rename(call: Call, context: str, name: str) -> None:
-    """Give a context another name; it stays attached to what it is attached to."""
+    """Rename a context; its attachments remain."""
     decision = _require(call)
     before = {"name": one(call.connection, context_table, context)["name"]}
     with uniquely(call.connection, context_table, "context", name, own=context):
@@ -45,13 +45,13 @@ def rename(call: Call, context: str, name: str) -> None:
 
 
 def remove(call: Call, context: str) -> str:
-    """Delete a context that is attached to nothing; the name it had."""
+    """Delete a context without attachments; returns its name."""
     decision = _require(call)
     name: str = one(call.connection, context_table, context)["name"]
     counts = repository.attachments(call.connection, [context], call.now)[context]
     if any(counts.values()):
         raise Conflict(f"{name!r} is attached to {repository.in_words(counts)}; detach it first", **counts)
-    # Invitations that wait no more still name it; sent again, they simply no longer do.
+    # Invitations that are no longer pending may still refer to it; if sent again, they no longer do.
     in_context = invitation_context_table.c.context_id == context
     call.connection.execute(delete(invitation_context_table).where(in_context))
     try:

@@ -1,4 +1,4 @@
-"""Groups over HTTP; members join and leave by changes of access."""
+"""Group endpoints. Members join and leave by access changes."""
 
 from typing import Annotated, Any
 
@@ -42,7 +42,7 @@ def _group(call: Call, group: str) -> GroupOut:
     "GET", "", SignedIn("knows the groups, since they can be granted to", operator_too=True), Audit.nothing
 )
 def list_groups(call: Call, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GroupPage:
-    """Groups by page, by name, each with the number of its members."""
+    """List groups by name, each with the number of its members."""
     require_names(call)
     rows, following = page(call, group_table, prefix, limit, cursor)
     sizes = repository.sizes(call.connection, [row["id"] for row in rows])
@@ -50,7 +50,9 @@ def list_groups(call: Call, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, c
 
 
 def _may_see_members(call: Call, group: str) -> bool:
-    """A group's members are for those in it, and for who manages groups; the operator is no member."""
+    """Whether the caller may see a group's members: those in the group, and members who manage groups; not the
+    operator.
+    """
     subject = call.facts.subject(call.caller.member)
     is_inside = subject is not None and group in subject.keys
     return is_inside or bool(call.decide("manage_groups", "organization", "organization"))
@@ -63,7 +65,7 @@ def _may_see_members(call: Call, group: str) -> bool:
     Audit.nothing,
 )
 def get_group(call: Call, group_id: GroupId, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> GroupMembers:
-    """One group, with a page of its members for those who may see them."""
+    """Get a group, with a page of its members if the caller may see them."""
     require_names(call)
     group, purpose = _group(call, group_id), f"members of {group_id}"
     after = begins_after(cursor, purpose)
@@ -76,20 +78,20 @@ def get_group(call: Call, group_id: GroupId, limit: Limit = DEFAULT_LIMIT, curso
 
 @router.governed("POST", "", CreatesGroups(), Audit.changes, errors=[Conflict])
 def create_group(call: Call, body: GroupName) -> GroupOut:
-    """Make a group without members."""
+    """Create an empty group."""
     return _group(call, service.create(call, body.name))
 
 
 @router.governed("PATCH", "/{group_id}", OnOrganization("manage_groups"), Audit.changes, errors=[Conflict])
 def rename_group(call: Call, group_id: GroupId, body: GroupName) -> GroupOut:
-    """Give a group another name; what it was granted stays."""
+    """Rename a group; its grants remain."""
     service.rename(call, group_id, body.name)
     return _group(call, group_id)
 
 
 @router.governed("DELETE", "/{group_id}", OnOrganization("manage_groups"), Audit.changes, errors=[Conflict])
 def delete_group(call: Call, group_id: GroupId) -> GroupDeleted:
-    """Delete a group; its grants, space roles and memberships end at once."""
+    """Delete a group; its grants, space roles and memberships end immediately."""
     ended = service.remove(call, group_id)
     counts = {name: len(ended[name]) for name in ("members", "grants", "space_roles")}
     return GroupDeleted(id=group_id, name=ended["name"], **counts)

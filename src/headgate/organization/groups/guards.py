@@ -1,4 +1,4 @@
-"""Who may make a group."""
+"""Guard for creating groups."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +10,12 @@ from headgate.platform.unit_of_work.call import Call
 
 @dataclass(frozen=True, slots=True)
 class CreatesGroups(OnOrganization):
-    """Whoever may create groups; on the Starter plan that is nobody, and the refusal says so."""
+    """Callers who may create groups. On the Starter plan nobody may, and the refusal says so."""
 
     action: str = "create_group"
 
     def check(self, call: Call, parameters: dict[str, Any]) -> None:
-        """Let the call pass, or say what is missing."""
+        """Accept the call, or raise a refusal that names what is missing."""
         try:
             OnOrganization.check(self, call, parameters)
         except Denied as problem:

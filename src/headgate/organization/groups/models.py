@@ -1,4 +1,4 @@
-"""Groups; the group All is a row to which everyone belongs without being listed."""
+"""Groups. The group All is a row without listed members; everyone belongs to it."""
 
 from sqlalchemy import Column, ForeignKey, Table
 

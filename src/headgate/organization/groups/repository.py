@@ -1,4 +1,4 @@
-"""Groups in the database: how many members each has, who they are, and what a group holds."""
+"""Database access to groups: sizes, members and holdings."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ _JOINED = group_member_table.join(member_table, _members.id == _inside.member_id
 
 
 def sizes(connection: Connection, ids: Sequence[str]) -> dict[str, int]:
-    """How many members each of these groups has; two statements for any number of them."""
+    """The number of members of each group, in two statements."""
     counted = select(_inside.group_id, func.count()).select_from(_JOINED).where(_inside.group_id.in_(ids), _PRESENT)
     counts: dict[str, int] = dict.fromkeys(ids, 0)
     counts.update(connection.execute(counted.group_by(_inside.group_id)).all())
@@ -32,7 +32,7 @@ def sizes(connection: Connection, ids: Sequence[str]) -> dict[str, int]:
 def members_page(
     connection: Connection, group: str, limit: int, after: Cursor | None, purpose: str
 ) -> tuple[Sequence[Any], str | None]:
-    """A page of the members of a group, by name, and the cursor of the next."""
+    """A page of a group's members by name, and the next cursor."""
     query = select(_members.id, _members.name, _members.name_key).where(_PRESENT)
     if group != ALL_GROUP:
         query = query.select_from(_JOINED).where(_inside.group_id == group)

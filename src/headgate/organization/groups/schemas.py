@@ -1,4 +1,4 @@
-"""Groups, as the API takes and shows them."""
+"""API schemas of groups."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from headgate.platform.resources.names import NameText
 
 
 class GroupName(Input):
-    """What to call a group."""
+    """The name of a group."""
 
     name: NameText
 
@@ -26,7 +26,7 @@ class GroupOut(BaseModel):
 
 
 class GroupPage(BaseModel):
-    """A page of the list of groups."""
+    """A page of groups."""
 
     items: list[GroupOut]
     next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
@@ -43,7 +43,7 @@ class GroupMembers(BaseModel):
 
 
 class GroupDeleted(BaseModel):
-    """A group that is no more, and what ended with it."""
+    """A deleted group, and what ended with it."""
 
     id: str = Field(examples=["grp_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Analysts"])

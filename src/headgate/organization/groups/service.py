@@ -1,4 +1,4 @@
-"""Makes, renames and deletes groups, each in the transaction of its call and told to the audit log."""
+"""Creates, renames and deletes groups in the transaction of the call, with audit events."""
 
 from typing import Any
 
@@ -24,11 +24,11 @@ _ENDS: dict[Table, str] = {
     group_table: "id",
     principal_table: "id",
 }
-"""What ends with a group, and the column that names it."""
+"""The tables whose rows end with a group, and the column that refers to it."""
 
 
 def _changeable(call: Call, group: str) -> Any:
-    """The group's row; All stays as it is."""
+    """The group's row; refuses the group All, which cannot be changed."""
     row = one(call.connection, group_table, group)
     if group == ALL_GROUP:
         raise Conflict("The built-in group All contains every member; it cannot be renamed or deleted")
@@ -36,7 +36,7 @@ def _changeable(call: Call, group: str) -> Any:
 
 
 def create(call: Call, name: str) -> str:
-    """Make a group without members; its id."""
+    """Create an empty group and return its id."""
     decision = call.require("create_group", "organization", "organization")
     group = new_id("group")
     with uniquely(call.connection, group_table, "group", name):
@@ -50,7 +50,7 @@ def create(call: Call, name: str) -> str:
 
 
 def rename(call: Call, group: str, name: str) -> None:
-    """Give a group another name; what it holds stays, since grants bind to ids."""
+    """Rename a group; its grants remain, because they refer to the id."""
     decision = call.require("manage_groups", "organization", "organization")
     before = {"name": _changeable(call, group)["name"]}
     with uniquely(call.connection, group_table, "group", name, own=group):
@@ -62,7 +62,7 @@ def rename(call: Call, group: str, name: str) -> None:
 
 
 def remove(call: Call, group: str) -> dict[str, Any]:
-    """Delete a group; its grants, space roles and memberships end at once. What there was."""
+    """Delete a group; its grants, space roles and memberships end immediately. Returns what it held."""
     decision = call.require("manage_groups", "organization", "organization")
     row = _changeable(call, group)
     before = {"name": row["name"], **repository.holdings(call.connection, group)}

@@ -1,4 +1,4 @@
-"""Invitations over HTTP: made, sent again, taken back, and accepted."""
+"""Invitation endpoints: create, resend, revoke, accept."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -61,7 +61,7 @@ def _shown(call: Call, listed: list[Invitation], link: str | None = None) -> lis
 
 
 def _send(call: Call, invitation: Invitation, secret: str) -> InvitationOut:
-    """Mail the link, or give it to the caller to hand over; nobody floods an address, or many."""
+    """Mail the link, or return it to the caller to hand over; the number of mails is rate-limited."""
     throttle.take(call.connection, throttle.of_mails(call.caller.member, email_key(invitation.email)), call.now)
     link: str | None = templates.link_address(call.settings, secret)
     if call.settings.mail.host is not None:
@@ -107,7 +107,7 @@ def _tell(call: Call, invitation: Invitation, what: str, via: tuple[str, ...]) -
     errors=[Conflict, TooManyAttempts],
 )
 def invite_member(call: Call, body: InvitationIn) -> InvitationOut:
-    """Invite someone by mail address. Without a mail relay, the answer holds the link to hand over."""
+    """Invite someone by mail address. Without a mail relay, the response contains the link to hand over."""
     decision = call.require(f"invite_{body.role}", "organization", "organization")
     if email_key(body.email) == UNKNOWN:
         raise Invalid("email: the address contains masked characters; give a real address")
@@ -124,7 +124,7 @@ def invite_member(call: Call, body: InvitationIn) -> InvitationOut:
             call.caller.origin,
         )
     except Conflict:
-        # Whose address is whose is for those who manage members.
+        # Only members who manage members may learn whose address it is.
         if call.decide("manage_members", "organization", "organization"):
             raise
         raise Conflict("This address already belongs to an invitation or a member") from None
@@ -140,7 +140,7 @@ def list_invitations(
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
 ) -> InvitationPage:
-    """Invitations that wait, have expired or were taken back; the newest first."""
+    """List pending, expired and revoked invitations, newest first."""
     require_names(call)
     after = begins_after(cursor, PURPOSE)
     all_of_them = call.decide("manage_members", "organization", "organization")
@@ -151,7 +151,7 @@ def list_invitations(
 
 
 def _own(call: Call, identifier: str) -> Invitation:
-    """An invitation that the caller made, or manages as an admin; it must wait or have expired."""
+    """A pending or expired invitation that the caller made, or manages as an admin."""
     invitation = invitations.by_id(call.connection, identifier)
     if invitation is None or not call.may_handle("revoke", "invitation", invitation.invited_by):
         call.hide("manage_invitation", "invitation", identifier)
@@ -168,7 +168,7 @@ def _own(call: Call, identifier: str) -> Invitation:
     errors=[Conflict, TooManyAttempts],
 )
 def resend_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
-    """Make a new link for an invitation, with a new end; the old link works no more. Whoever does so vouches for it."""
+    """Send an invitation again with a new link and expiry; the old link is revoked. The caller becomes the inviter."""
     invitation = _own(call, invitation_id)
     decision = call.require(f"invite_{invitation.role}", "organization", "organization")
     if not invitation.reach.is_within(reach_of(call.subject)):
@@ -189,7 +189,7 @@ def resend_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
     errors=[Conflict],
 )
 def revoke_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
-    """Take an invitation back; its link works no more."""
+    """Revoke an invitation and its link."""
     invitation = _own(call, invitation_id)
     invitations.revoke(call.connection, invitation_id, call.now)
     by = call.decide("manage_members", "organization", "organization").via
@@ -198,7 +198,7 @@ def revoke_invitation(call: Call, invitation_id: InvitationId) -> InvitationOut:
 
 
 def _addressed(invitation: Invitation, body: Acceptance) -> Invitation:
-    """The invitation, with the address of whoever accepts it: only the first owner's does not know it."""
+    """The invitation, with the address of the accepting person; only the first owner's invitation lacks one."""
     if invitation.email != UNKNOWN or invitation.invited_by is not None:
         return invitation
     if body.email is None:
@@ -207,7 +207,7 @@ def _addressed(invitation: Invitation, body: Acceptance) -> Invitation:
 
 
 def _prepare(services: Services, request: Request, parameters: dict[str, Acceptance]) -> str | None:
-    """Hash the password, if the invitation is good."""
+    """Hash the password if the invitation is valid."""
     body = parameters["body"]
     refuse_cross_site(request, services.settings, must_tell=False)
     with services.database.read() as connection:
@@ -229,7 +229,7 @@ def _prepare(services: Services, request: Request, parameters: dict[str, Accepta
     prepare=_prepare,
 )
 def accept_invitation(call: Call, request: Request, body: Acceptance, prepared: str | None) -> SignedInAs:
-    """Become a member by an invitation, which is spent by this, and sign in."""
+    """Accept an invitation: become a member and sign in. The invitation can be used once."""
     try:
         name = check_name(body.name)
     except BadName as error:

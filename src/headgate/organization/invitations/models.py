@@ -25,7 +25,9 @@ invitation_table = Table(
     Index("ix_invitations_email_key", "email_key"),
     Index("ix_invitations_invited_by_id", "invited_by_id"),
 )
-"""A place in the organization that waits for someone. Nobody invited the first owner: the operator did."""
+"""A pending membership in the organization. The first owner's invitation has no inviter, because the operator creates
+it.
+"""
 
 invitation_context_table = Table(
     "invitation_contexts",
@@ -34,4 +36,4 @@ invitation_context_table = Table(
     Column("context_id", Id, ForeignKey("contexts.id"), primary_key=True),
     Index("ix_invitation_contexts_context_id", "context_id"),
 )
-"""A context in which an invited member of selected scope will work."""
+"""A context assigned to an invited member of selected scope."""

@@ -1,4 +1,4 @@
-"""Invitations: a place that waits for someone, judged when it is made and again when it is taken."""
+"""Invitations: authorized when they are created and again when they are accepted."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _invitations = invitation_table.c
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """An invitation as it is stored, with the names that belong to it."""
+    """A stored invitation, with the related names."""
 
     id: str
     email: str
@@ -42,11 +42,11 @@ class Invitation:
 
     @property
     def origin(self) -> CredentialOrigin:
-        """What begins with it."""
+        """The origin of credentials that start with it."""
         return of_invitation(self.id, self.invited_by, tainted=self.tainted)
 
     def state(self, now: datetime) -> str:
-        """Where it stands."""
+        """Its state."""
         if self.accepted_at:
             return "accepted"
         if self.revoked_at:
@@ -55,7 +55,7 @@ class Invitation:
 
 
 def has_owner(connection: Connection) -> bool:
-    """Whether anyone owns the organization; from then on there is always someone who does."""
+    """Whether the organization has an owner; once it has one, it always has."""
     where = (member_table.c.role == "owner", member_table.c.removed_at.is_(None))
     return connection.execute(select(member_table.c.id).where(*where)).first() is not None
 
@@ -70,7 +70,7 @@ def make(
     days: float,
     origin: CredentialOrigin = BY_OPERATOR,
 ) -> tuple[str, str]:
-    """Keep an invitation; its id and its secret. Without `by`, the operator invites."""
+    """Create an invitation; returns its id and its secret. Without `by`, the operator invites."""
     _refuse_if_known(connection, email, now)
     identifier, secret = new_id("invitation"), new_secret(Sort.invitation)
     connection.execute(
@@ -106,7 +106,7 @@ def _refuse_if_known(connection: Connection, email: str, now: datetime) -> None:
 def renew(
     connection: Connection, invitation: Invitation, by: str, now: datetime, days: float, origin: CredentialOrigin
 ) -> str:
-    """A new secret and a new end for an invitation; the old link works no more. Whoever renews it vouches for it."""
+    """Give an invitation a new secret and expiry; the old link is revoked. The caller becomes the inviter."""
     secret = new_secret(Sort.invitation)
     values = {"digest": digest(secret), "expires_at": now + timedelta(days=days), "invited_by_id": by}
     made_in = {"origin_id": origin.id, "tainted": origin.tainted}
@@ -115,12 +115,12 @@ def renew(
 
 
 def revoke(connection: Connection, invitation: str, now: datetime) -> None:
-    """Take an invitation back."""
+    """Revoke an invitation."""
     connection.execute(update(invitation_table).where(_invitations.id == invitation).values(revoked_at=now))
 
 
 def find(connection: Connection, where: Any) -> list[Invitation]:
-    """Invitations, the newest first, with their contexts; two statements."""
+    """Invitations, newest first, with their contexts, in two statements."""
     rows = connection.execute(select(invitation_table).where(where).order_by(_invitations.id.desc())).mappings().all()
     contexts: dict[str, set[str]] = {}
     inner = invitation_context_table.c
@@ -153,7 +153,7 @@ def by_id(connection: Connection, identifier: str) -> Invitation | None:
 
 
 def by_secret(connection: Connection, secret: str, now: datetime) -> Invitation:
-    """The invitation that a link belongs to; LinkSpent for any that cannot be accepted."""
+    """The invitation of a link; LinkSpent if it cannot be accepted."""
     if not is_well_formed(secret, Sort.invitation):
         raise LinkSpent
     invitation = find(connection, _invitations.digest == digest(secret))
@@ -163,7 +163,7 @@ def by_secret(connection: Connection, secret: str, now: datetime) -> Invitation:
 
 
 def known(connection: Connection, member: str | None, limit: int, after: str | None) -> Sequence[Invitation]:
-    """Invitations that nobody accepted: all, or those of one inviter; by page."""
+    """Invitations that were not accepted: all, or those of one inviter; by page."""
     where: Any = _invitations.accepted_at.is_(None)
     if member is not None:
         where &= _invitations.invited_by_id == member
@@ -175,7 +175,7 @@ def known(connection: Connection, member: str | None, limit: int, after: str | N
 
 
 def accept(facts: Facts, invitation: Invitation, name: str, password: str | None) -> str:
-    """Make the member that an invitation waits for; their id."""
+    """Create the member of an invitation; returns their id."""
     connection, now = facts.connection, facts.now
     if invitation.invited_by is None and has_owner(connection):
         raise LinkSpent
@@ -211,7 +211,9 @@ def new_member(
     now: datetime,
     origin: CredentialOrigin = BY_OPERATOR,
 ) -> str:
-    """A new member, subscribed as their role is; their id. `origin` says in or with what their password was set."""
+    """Create a member with the subscriptions of their role; returns their id. `origin` is the origin of their
+    password.
+    """
     table = member_table.c
     if connection.execute(select(table.id).where(table.name_key == name_key(name))).first() is not None:
         raise Conflict(f"A member called {name!r} already exists; add a second name")
@@ -241,6 +243,6 @@ def new_member(
 
 
 def _existing(connection: Connection, contexts: Iterable[str]) -> list[str]:
-    """Those contexts that were not deleted meanwhile."""
+    """The contexts that still exist."""
     query = select(context_table.c.id).where(context_table.c.id.in_(list(contexts)))
     return sorted(connection.execute(query).scalars())

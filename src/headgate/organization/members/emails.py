@@ -5,7 +5,7 @@ from headgate.kit.names import BadName, check_email
 
 
 def usable(email: str, place: str = "email") -> str:
-    """The address as it is stored, or Invalid."""
+    """The address as stored; raises Invalid."""
     try:
         return check_email(email)
     except BadName as error:

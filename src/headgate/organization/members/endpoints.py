@@ -1,4 +1,4 @@
-"""Members over HTTP: the list, a member's page, links for them, and what a removal leaves behind."""
+"""Member endpoints: the list, a member's page, links for members, and their holdings."""
 
 from datetime import timedelta
 from typing import Annotated, Any
@@ -43,7 +43,7 @@ LINKED = "link.made"
 
 
 def _shown(call: Call, rows: Any, *, whole: bool) -> list[MemberOut]:
-    """Members as the caller may see them: all that is known, or the name alone."""
+    """Members as shown to the caller: all fields, or only the name."""
     if not whole:
         return [MemberOut(id=row["id"], name=row["name"]) for row in rows]
     ids = [row["id"] for row in rows]
@@ -80,7 +80,7 @@ def list_members(
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
 ) -> MemberPage:
-    """Members by page. Only who manages members gets more than names, and other orders than by name."""
+    """List members. Only members who manage members see more than names and can sort by other fields."""
     require_names(call)
     whole = _manages(call)
     if not whole and sort not in {MemberSort.name, MemberSort.name_desc}:
@@ -100,7 +100,7 @@ def list_members(
 
 @router.governed("GET", "/removed", OnOrganization("ask_about_members"), Audit.nothing)
 def list_removed_owners(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After = None) -> RemovedPage:
-    """Removed members by id, who solely owned something that nobody has owned since. Their names are forgotten."""
+    """List removed members by id who solely owned a resource that has no owner since. Their names are deleted."""
     after = begins_after(cursor, "removed members")
     rows = held_by.removed(call.connection, limit + 1, after.id if after else None)
     items = [RemovedMember(id=row.id, removed_at=row.removed_at, solely_owned=row.count) for row in rows[:limit]]
@@ -112,7 +112,7 @@ def list_removed_owners(call: Call, limit: Limit = DEFAULT_LIMIT, cursor: After 
     "GET", "/{member_id}", SignedIn("sees themselves and names; all of others with ask_about_members"), Audit.nothing
 )
 def get_member(call: Call, member_id: MemberId) -> MemberPageOut:
-    """A member, what they can do in the organization and through what, and what the caller can do with them."""
+    """Get a member: their actions in the organization with the reasons, and the caller's actions on them."""
     require_names(call)
     row = repository.one(call.connection, member_id)
     if row is None:
@@ -148,13 +148,13 @@ def _link(call: Call, member_id: str, purpose: str) -> LinkMade:
 
 @router.governed("POST", "/{member_id}/magic-link", OnResource("make_magic_link", "member_id"), Audit.changes)
 def create_sign_in_link(call: Call, member_id: MemberId) -> LinkMade:
-    """A link that signs the member in, once. It goes to them by mail, or to the caller to hand over."""
+    """Create a one-time sign-in link for the member, sent by mail or returned to the caller to hand over."""
     return _link(call, member_id, "sign_in")
 
 
 @router.governed("POST", "/{member_id}/password-reset", OnResource("reset_password", "member_id"), Audit.changes)
 def reset_password(call: Call, member_id: MemberId) -> LinkMade:
-    """End the member's password and sessions, and make a link by which they choose a new one."""
+    """Reset a password: revoke the member's password and sessions, and create a link to choose a new one."""
     sessions.forget_password(call.connection, member_id, call.now)
     return _link(call, member_id, "password")
 
@@ -165,8 +165,8 @@ def _held(holdings: list[held_by.OwnedResource]) -> list[Holding]:
 
 @router.governed("GET", "/{member_id}/holdings", OnOrganization("ask_about_members"), Audit.nothing)
 def list_holdings(call: Call, member_id: MemberId) -> Holdings:
-    """What the member solely owns, what runs with their rights, and the schedules that they saved last. Of a removed
-    member: what they solely owned, and nobody has owned since.
+    """List what the member solely owns, what runs with their rights, and the schedules they last saved. For a removed
+    member: what they solely owned and has no owner since.
     """
     _require_known(call, member_id)
     return Holdings(
@@ -182,7 +182,7 @@ def _require_known(call: Call, member_id: str) -> None:
 
 @router.governed("POST", "/{member_id}/reassign", OnOrganization("manage_members"), Audit.changes, errors=[Conflict])
 def reassign_holdings(call: Call, member_id: MemberId, body: Reassignment) -> Reassigned:
-    """Make somebody else an owner of what the member solely owns, or owned until their removal: of all, or of some."""
+    """Assign another owner to what the member solely owns, or owned until their removal: all, or some."""
     _require_known(call, member_id)
     to = Targets(call.facts, call.subject, call.caller.narrowing).member(body.to)
     if to == member_id:

@@ -1,4 +1,4 @@
-"""The first owner of a new installation: made by `headgate init`, or invited by a link when it is first started."""
+"""The first owner of a new installation: created by `headgate init`, or invited by a link at the first start."""
 
 from datetime import datetime
 
@@ -15,13 +15,13 @@ from headgate.platform.mail.templates import link_address
 from headgate.settings.settings import Settings
 
 UNKNOWN = "the-first-owner@localhost"
-"""Stands for an address that is not known yet: whoever opens the link gives theirs."""
+"""Placeholder for an unknown address; the person who opens the link enters theirs."""
 
 
 def make_owner(
     connection: Connection, name: str, email: str, password: str | None, now: datetime, organization: str | None = None
 ) -> str:
-    """Make the first owner; their id. Conflict if there is one."""
+    """Create the first owner and return their id. Raises Conflict if there is one."""
     if has_owner(connection):
         raise Conflict("this installation already has an owner, who can invite other members")
     if organization is not None:
@@ -40,7 +40,7 @@ def make_owner(
 
 
 def invite_owner(connection: Connection, settings: Settings, now: datetime) -> str | None:
-    """The address of a fresh one-time link for the first owner, in place of any before; None if there is an owner."""
+    """The URL of a new one-time link for the first owner, which replaces any earlier one; None if there is an owner."""
     if has_owner(connection):
         return None
     table = invitation_table.c

@@ -1,4 +1,4 @@
-"""How what a member solely owns goes to somebody else, before they are removed or after."""
+"""Transfers what a member solely owns to another member, before or after their removal."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from headgate.platform.unit_of_work.call import Call
 
 
 def reassign(call: Call, member: str, to: str, chosen: Sequence[str] | None) -> list[OwnedResource]:
-    """Give what they solely own to somebody else: ordinary changes, by the caller's rights; all or nothing."""
+    """Transfer what they solely own, by ordinary access changes with the caller's rights; all or nothing."""
     owned = {holding.id: holding for holding in solely_owned(call.connection, member)}
     ids = list(owned) if chosen is None else list(dict.fromkeys(chosen))
     unknown = [identifier for identifier in ids if identifier not in owned]

@@ -1,4 +1,4 @@
-"""What a member holds that needs somebody else when they go, and what a removed member left without an owner."""
+"""Holdings of a member that need another owner, and resources that a removed member left without an owner."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,15 +31,15 @@ _LEFT = (
     "SELECT rs.id, rs.kind, rs.name, fo.ownership, fo.member_id FROM former_owners fo "
     f"JOIN resources rs ON rs.id = fo.resource_id WHERE NOT EXISTS ({_OWNED_BY_ANOTHER})"
 )
-"""Of what removed members solely owned, what nobody has owned since."""
+"""Resources of removed sole owners that have no owner since."""
 _PRESENT = "NOT EXISTS (SELECT 1 FROM destinations de WHERE de.id = {id} AND de.deleted_at IS NOT NULL)"
-"""A deleted destination has no owner to be given until it is restored; then it is listed again."""
+"""A deleted destination cannot get an owner until it is restored; then it is listed again."""
 _LEFT_BY = f"SELECT lo.id, lo.kind, lo.name, lo.ownership FROM ({_LEFT}) lo WHERE lo.member_id = :member"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedResource:
-    """Something that a member holds, or held until their removal, and what they are to it."""
+    """A resource of a current or removed member, and the kind of ownership."""
 
     id: str
     kind: str
@@ -49,7 +49,7 @@ class OwnedResource:
 
 @dataclass(frozen=True, slots=True)
 class RemovedOwner:
-    """A removed member of whom something has no owner since."""
+    """A removed member with a resource that has no owner since."""
 
     id: str
     removed_at: datetime
@@ -62,7 +62,7 @@ def _rows(connection: Connection, statements: Iterable[str], member: str) -> lis
 
 
 def solely_owned(connection: Connection, member: str, *, with_deleted: bool = False) -> list[OwnedResource]:
-    """What would have no owner without them; of a removed member, what has had none since."""
+    """What would have no owner without them; for a removed member, what has had none since."""
     owned = (_OWNED.format(word="owner", table=table, column="owner_id") for table in _ONE_OWNER)
     if with_deleted:
         return _rows(connection, [_SOLE, *owned, _LEFT_BY], member)
@@ -71,7 +71,7 @@ def solely_owned(connection: Connection, member: str, *, with_deleted: bool = Fa
 
 
 def acting_for(connection: Connection, member: str) -> list[OwnedResource]:
-    """What runs with their rights, and the schedules that they saved last."""
+    """What runs with their rights, and the schedules they last saved."""
     holdings: list[OwnedResource] = []
     for table, column in _ACTING.items():
         holdings += _rows(
@@ -81,7 +81,7 @@ def acting_for(connection: Connection, member: str) -> list[OwnedResource]:
 
 
 def removed(connection: Connection, limit: int, after: str | None) -> list[RemovedOwner]:
-    """Removed members who left something without an owner, the oldest first; at most `limit`."""
+    """Removed members who left a resource without an owner, oldest first; at most `limit`."""
     text = (
         f"SELECT m.id, m.removed_at, COUNT(*) FROM members m JOIN ({_LEFT}) lo "
         f"ON lo.member_id = m.id WHERE m.removed_at IS NOT NULL AND m.id > :after AND {_PRESENT.format(id='lo.id')} "

@@ -1,4 +1,4 @@
-"""Members in lists, with their contexts, groups and security roles; the same few statements at any size."""
+"""Lists of members with their contexts, groups and security roles, in a fixed number of statements."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ _TIMES = frozenset({"created", "last_seen"})
 def page(
     connection: Connection, sort: MemberSort, prefix: str, limit: int, after: Cursor | None
 ) -> tuple[Sequence[Any], Cursor | None]:
-    """A page of members, and where the next begins."""
+    """A page of members, and where the next one starts."""
     name = sort.value.removeprefix("-")
     column, descending = _COLUMNS[name], sort.value.startswith("-")
     query = select(member_table, column.label("sorted_by")).where(_members.removed_at.is_(None)).limit(limit + 1)
@@ -66,7 +66,7 @@ def _value(name: str, after: Cursor) -> Any:
 
 
 def address(connection: Connection, member: str) -> str:
-    """The mail address of a member, by which SQL names them; the name of one who has none."""
+    """The mail address of a member, which identifies them in SQL; the name if they have none."""
     row = connection.execute(select(_members.email, _members.name).where(_members.id == member)).one()
     return str(row.email or row.name)
 
@@ -78,7 +78,7 @@ def one(connection: Connection, member: str) -> Any:
 
 
 def was_member(connection: Connection, member: str) -> bool:
-    """Whether this is a member, or was one until they were removed."""
+    """Whether this is a current or removed member."""
     return connection.execute(select(_members.id).where(_members.id == member)).first() is not None
 
 

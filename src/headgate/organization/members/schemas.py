@@ -1,4 +1,4 @@
-"""Members and invitations, as the API takes and shows them."""
+"""API schemas of members and invitations."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -14,7 +14,7 @@ from headgate.platform.resources.names import Ref
 
 
 class MemberSort(StrEnum):
-    """The orders that the list of members has; a leading minus turns one around."""
+    """The sort orders of the list of members; a leading minus reverses one."""
 
     name = "name"
     email = "email"
@@ -31,14 +31,14 @@ class MemberSort(StrEnum):
 
 
 class Named(BaseModel):
-    """Something by its id and name."""
+    """An id and a name."""
 
     id: str
     name: str
 
 
 class MemberOut(BaseModel):
-    """A member. Whoever does not manage members sees the name alone."""
+    """A member. Callers who do not manage members see only the name."""
 
     id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Ana"])
@@ -56,21 +56,21 @@ class MemberOut(BaseModel):
 
 
 class MemberPage(BaseModel):
-    """A page of the list of members."""
+    """A page of members."""
 
     items: list[MemberOut]
     next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
 
 
 class MemberAction(BaseModel):
-    """An action, and through what a member has it."""
+    """An action, and the path by which a member has it."""
 
     action: str = Field(examples=["create_layer"])
     via: list[str] = Field(examples=[["admin"]])
 
 
 class MemberPageOut(BaseModel):
-    """A member's page: who they are, and what they can do in the organization, through what."""
+    """A member's page: their data, and their actions in the organization with the paths."""
 
     member: MemberOut
     can: list[MemberAction] = Field(description="Actions on the organization; what-can lists those on resources")
@@ -80,7 +80,7 @@ class MemberPageOut(BaseModel):
 
 
 class InvitationIn(Input):
-    """Whom to invite, and as what."""
+    """An invitation to create."""
 
     email: EmailText
     role: Role
@@ -89,7 +89,7 @@ class InvitationIn(Input):
 
 
 class InvitationOut(BaseModel):
-    """An invitation that nobody has accepted yet."""
+    """An invitation that was not accepted yet."""
 
     id: str = Field(examples=["inv_01k6x3v9c2m4n8p0q7rs"])
     email: str = Field(examples=["ana@example.com"])
@@ -104,14 +104,14 @@ class InvitationOut(BaseModel):
 
 
 class InvitationPage(BaseModel):
-    """Invitations, the newest first."""
+    """A page of invitations, newest first."""
 
     items: list[InvitationOut]
     next_cursor: str | None
 
 
 class Acceptance(Input):
-    """An invitation, and who accepts it."""
+    """An invitation to accept, and the new member's data."""
 
     invitation: LinkText
     name: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["Ana"])]
@@ -128,7 +128,7 @@ class LinkMade(BaseModel):
 
 
 class Holding(BaseModel):
-    """Something that would be without its owner, or would not run, if a member were removed."""
+    """Something that would lose its owner or stop running if a member were removed."""
 
     id: str = Field(examples=["dm_01k6x3v9c2m4n8p0q7rs"])
     kind: str = Field(examples=["data_mart"])
@@ -139,14 +139,14 @@ class Holding(BaseModel):
 
 
 class Holdings(BaseModel):
-    """What a removal would leave behind, or has left behind."""
+    """The holdings that a removal would leave, or has left."""
 
     solely_owned: list[Holding]
     acts_for: list[Holding] = Field(description="Pipelines that run as them, and schedules that they saved last")
 
 
 class RemovedMember(BaseModel):
-    """A removed member of whom something has no owner since."""
+    """A removed member with a resource that has no owner since."""
 
     id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
     removed_at: datetime
@@ -161,13 +161,13 @@ class RemovedPage(BaseModel):
 
 
 class Reassignment(Input):
-    """To whom what a member solely owns goes."""
+    """The new owner of what a member solely owns."""
 
     to: Ref
     resources: list[str] | None = Field(None, max_length=1000, description="Ids; omit it for all")
 
 
 class Reassigned(BaseModel):
-    """What was handed over."""
+    """The transferred resources."""
 
     items: list[Holding]

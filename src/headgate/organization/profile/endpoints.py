@@ -1,4 +1,4 @@
-"""The organization over HTTP: what it is called, its plan, and what it holds."""
+"""Organization endpoints: name, plan and usage."""
 
 from headgate.organization.profile import repository
 from headgate.organization.profile.schemas import OrganizationName, OrganizationOut, Usage
@@ -17,14 +17,14 @@ def _shown(call: Call) -> OrganizationOut:
 
 @router.governed("GET", "", SignedIn("knows the organization they belong to", operator_too=True), Audit.nothing)
 def get_organization(call: Call) -> OrganizationOut:
-    """The organization: its name, its plan, and who may invite."""
+    """Get the organization: its name, its plan, and who may invite."""
     require_names(call)
     return _shown(call)
 
 
 @router.governed("PATCH", "", OnOrganization("manage_settings"), Audit.changes)
 def rename_organization(call: Call, body: OrganizationName) -> OrganizationOut:
-    """Give the organization another name."""
+    """Rename the organization."""
     decision = call.require("manage_settings", "organization", "organization")
     before = repository.organization(call.connection)["name"]
     repository.rename(call.connection, body.name)
@@ -37,7 +37,7 @@ def rename_organization(call: Call, body: OrganizationName) -> OrganizationOut:
 
 @router.governed("GET", "/usage", OnOrganization("manage_billing"), Audit.nothing)
 def get_usage(call: Call) -> Usage:
-    """How many members, invitations, groups, contexts, tokens and resources the organization has."""
+    """Get the numbers of members, invitations, groups, contexts, tokens and resources."""
     return Usage(
         plan=repository.organization(call.connection)["plan"],
         members=repository.members_by_role(call.connection),

@@ -1,4 +1,4 @@
-"""What the organization is, and how much it holds; a handful of statements at any size."""
+"""Database access to the organization and its usage, in a fixed number of statements."""
 
 from datetime import datetime
 from typing import Any
@@ -24,25 +24,25 @@ def organization(connection: Connection) -> Any:
 
 
 def rename(connection: Connection, name: str) -> None:
-    """Give the organization another name."""
+    """Rename the organization."""
     connection.execute(update(organization_table).values(name=name))
 
 
 def is_waiting(now: datetime) -> Any:
-    """The condition that an invitation could still be accepted."""
+    """SQL condition: the invitation can still be accepted."""
     columns = invitation_table.c
     return columns.accepted_at.is_(None) & columns.revoked_at.is_(None) & (columns.expires_at > now)
 
 
 def members_by_role(connection: Connection) -> dict[str, int]:
-    """How many members each role has."""
+    """The number of members per role."""
     counted = select(_members.role, func.count()).where(_members.removed_at.is_(None)).group_by(_members.role)
     counts: dict[str, int] = dict(connection.execute(counted).all())
     return {role: counts.get(role, 0) for role in ROLES}
 
 
 def resources_by_kind(connection: Connection) -> dict[str, int]:
-    """How many resources each kind has; not saved queries, of which nobody but their author knows, nor deleted ones."""
+    """The number of resources per kind, without saved queries, which are private, and without deleted resources."""
     destinations = resource_table_of("destination").c
     deleted = select(destinations.id).where(destinations.deleted_at.is_not(None))
     counted = select(_resources.kind, func.count()).where(_resources.id.not_in(deleted)).group_by(_resources.kind)
@@ -51,7 +51,7 @@ def resources_by_kind(connection: Connection) -> dict[str, int]:
 
 
 def counts(connection: Connection, now: datetime) -> dict[str, int]:
-    """How many there are of what is counted as a whole."""
+    """The other totals."""
     lasts = or_(_tokens.expires_at.is_(None), _tokens.expires_at > now)
     alive = _tokens.revoked_at.is_(None) & lasts & _members.removed_at.is_(None)
     owned = token_table.join(member_table, _members.id == _tokens.member_id)

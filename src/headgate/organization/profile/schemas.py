@@ -1,4 +1,4 @@
-"""The organization, as the API takes and shows it."""
+"""API schemas of the organization."""
 
 from pydantic import BaseModel, Field
 
@@ -15,13 +15,13 @@ class OrganizationOut(BaseModel):
 
 
 class OrganizationName(Input):
-    """What to call the organization."""
+    """The name of the organization."""
 
     name: NameText
 
 
 class Usage(BaseModel):
-    """What the organization holds, for its owners."""
+    """The usage of the organization, for its owners."""
 
     plan: str = Field(examples=["growth"])
     members: dict[str, int] = Field(examples=[{"owner": 1, "admin": 0, "technical": 3, "business": 2}])

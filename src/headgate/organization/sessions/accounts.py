@@ -1,4 +1,4 @@
-"""Members as they sign in: by an address and a password."""
+"""Accounts for sign-in by address and password."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ _members = member_table.c
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A member, with the hash of the password and when that ended."""
+    """A member, with the password hash and its end."""
 
     id: str
     name: str
@@ -30,7 +30,7 @@ def by_email(connection: Connection, email: str) -> Account | None:
 
 
 def by_id(connection: Connection, member: str) -> Account | None:
-    """The account of a member; None for whoever is no member."""
+    """The account of a member, or None."""
     return _account(connection, _members.id == member)
 
 
@@ -40,7 +40,7 @@ def _account(connection: Connection, condition: ColumnElement[bool]) -> Account 
 
 
 def origin_of_password(connection: Connection, member: str, stored: str) -> CredentialOrigin | None:
-    """What a password was set in, if it is the member's still and has not ended."""
+    """The origin of a password, if it is the member's current one and still valid."""
     mine = (_members.id == member, _members.removed_at.is_(None), _members.password == stored)
     query = select(_members.password_origin_id, _members.password_tainted)
     row = connection.execute(query.where(*mine, _members.password_ended_at.is_(None))).one_or_none()
@@ -48,6 +48,6 @@ def origin_of_password(connection: Connection, member: str, stored: str) -> Cred
 
 
 def replace_hash(connection: Connection, member: str, stored: str, fresh: str) -> None:
-    """Keep the same password by another hash."""
+    """Replace the hash of an unchanged password."""
     mine = (_members.id == member, _members.removed_at.is_(None), _members.password == stored)
     connection.execute(update(member_table).where(*mine).values(password=fresh))

@@ -1,4 +1,4 @@
-"""Who calls: a member, by an API token in a header or by a session in a cookie."""
+"""Authentication of members, by an API token in a header or a session cookie."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from headgate.settings.settings import Settings
 
 
 def authenticate(connection: Connection, request: Request, settings: Settings, now: datetime) -> Caller:
-    """The member who calls, or NotSignedIn. A header counts more than a cookie."""
+    """The calling member; raises NotSignedIn. A header takes precedence over a cookie."""
     secret = bearer_secret(request)
     if secret is not None:
         return by_token(connection, secret, now)
@@ -29,7 +29,7 @@ def authenticate(connection: Connection, request: Request, settings: Settings, n
 
 
 def by_token(connection: Connection, secret: str, now: datetime) -> Caller:
-    """The member whose API token this is, or NotSignedIn."""
+    """The member of this API token; raises NotSignedIn."""
     identity = tokens.identify(connection, secret, now)
     if identity is None:
         raise NotSignedIn

@@ -1,4 +1,4 @@
-"""The cookies of a browser: its session, and a proof that it signed in to an account before."""
+"""Browser cookies: the session, and a proof of an earlier sign-in."""
 
 import hashlib
 import hmac
@@ -14,27 +14,27 @@ def _is_secure(request: Request) -> bool:
 
 
 def session_cookie(request: Request) -> str:
-    """The name of the session's cookie. On HTTPS the prefix has the browser keep it to this host."""
+    """The name of the session cookie. On HTTPS, its prefix makes the browser restrict it to this host."""
     return "__Host-headgate" if _is_secure(request) else "headgate"
 
 
 def device_cookie(request: Request) -> str:
-    """The name of the cookie by which a browser proves that it signed in before."""
+    """The name of the cookie that proves an earlier sign-in of this browser."""
     return "__Host-headgate-device" if _is_secure(request) else "headgate-device"
 
 
 def proof(key: bytes, member: str) -> str:
-    """What a browser that signed in to an account keeps."""
+    """The proof stored by a browser that signed in to an account."""
     return hmac.new(key, member.encode(), hashlib.sha256).hexdigest()
 
 
 def is_proof(key: bytes, member: str | None, presented: str) -> bool:
-    """Whether a browser signed in to this account before."""
+    """Whether a browser has signed in to this account before."""
     return member is not None and hmac.compare_digest(proof(key, member).encode(), presented.encode("utf-8", "replace"))
 
 
 def set_cookie(request: Request, name: str, value: str, seconds: float) -> str:
-    """A Set-Cookie header that no script reads and no other site sends along with a change."""
+    """A Set-Cookie header that scripts cannot read and that is not sent with cross-site changes."""
     cookie: SimpleCookie = SimpleCookie()
     cookie[name] = value
     cookie[name]["path"] = "/"
@@ -47,5 +47,5 @@ def set_cookie(request: Request, name: str, value: str, seconds: float) -> str:
 
 
 def set_device(request: Request, key: bytes, member: str) -> str:
-    """The header that has a browser remember that it signed in."""
+    """The header that stores the proof of a sign-in."""
     return set_cookie(request, device_cookie(request), proof(key, member), _DEVICE_DAYS * 86400)

@@ -1,4 +1,4 @@
-"""Sign-in, sign-out, passwords and own sessions over HTTP."""
+"""Endpoints for sign-in, sign-out, passwords and the caller's sessions."""
 
 from dataclasses import dataclass
 from typing import Annotated, NoReturn
@@ -39,13 +39,13 @@ OPENED, FAILED, ENDED, PASSWORD = "session.opened", "session.refused", "session.
 
 
 def browser(request: Request) -> service.Browser:
-    """What is noted of the browser that calls."""
+    """The recorded facts about the calling browser."""
     agent = "".join(c if c.isprintable() else " " for c in request.headers.get("user-agent", ""))
     return service.Browser(agent[:MAX_LENGTH], request.client.host[:64] if request.client else "")
 
 
 def sign_in_member(call: Call, request: Request, member: str, method: str, origin: CredentialOrigin) -> SignedInAs:
-    """Open a session for a member, begun with `origin`, and have the browser keep it."""
+    """Open a session for a member with this `origin`, and set its cookie."""
     settings = call.settings.sign_in
     secret = service.open_session(call.connection, member, method, browser(request), call.now, settings, origin)
     cookie = set_cookie(request, session_cookie(request), secret, settings.session_days * 86400)
@@ -57,7 +57,7 @@ def sign_in_member(call: Call, request: Request, member: str, method: str, origi
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A password that was right a moment ago."""
+    """A password that was verified before the transaction."""
 
     member: str
     stored: str
@@ -67,7 +67,7 @@ class Attempt:
 
 
 def _attempt(services: Services, request: Request, parameters: dict[str, SignIn]) -> Attempt:
-    """Check a password outside any transaction. An unknown account takes as long as a wrong password."""
+    """Verify a password outside of any transaction. An unknown account takes as long as a wrong password."""
     body, now, settings = parameters["body"], clock(), services.settings
     refuse_cross_site(request, settings, must_tell=False)
     with services.database.read() as connection:
@@ -88,7 +88,7 @@ def _attempt(services: Services, request: Request, parameters: dict[str, SignIn]
 
 
 def _choose_another(settings: Settings) -> str:
-    """What whoever gave a right password that has ended is told."""
+    """The message for a correct password that has expired."""
     how = "request a link by mail with `headgate login --forgot-password`, or POST /api/password/links"
     if settings.mail.host is None:
         how = "ask another owner for a link by `headgate member reset-password`, or the operator for a token"
@@ -99,7 +99,7 @@ def _choose_another(settings: Settings) -> str:
 
 
 def _failed(services: Services, request: Request, member: str | None, problem: Problem | None = None) -> NoReturn:
-    """Record a failure; the answer is the same whether the account or the password was wrong."""
+    """Record a failure; the response is the same for an unknown account and a wrong password."""
     details = {"address": browser(request).address}
     event = Event(clock(), FAILED, False, member, request_id=request.scope.get("headgate.request_id"), after=details)  # noqa: FBT003
     services.database.write(lambda connection: record(connection, [event]))
@@ -115,7 +115,7 @@ def _failed(services: Services, request: Request, member: str | None, problem: P
     prepare=_attempt,
 )
 def sign_in(call: Call, request: Request, body: SignIn, prepared: Attempt) -> SignedInAs:
-    """Open a session by address and password; it is kept in a cookie."""
+    """Sign in with address and password. The session is stored in a cookie."""
     origin = accounts.origin_of_password(call.connection, prepared.member, prepared.stored)
     if origin is None:
         raise WrongPassword
@@ -143,7 +143,7 @@ def _count_link(services: Services, request: Request, parameters: dict[str, Link
     prepare=_count_link,
 )
 def send_sign_in_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Confirmation:
-    """Have a sign-in link sent, if the address is a member's; the answer is the same if it is not."""
+    """Request a sign-in link by mail. The response is the same if no member has the address."""
     return _send_link(call, body, prepared, "sign_in")
 
 
@@ -156,8 +156,8 @@ def send_sign_in_link(call: Call, body: LinkWanted, prepared: throttle.Counter) 
     prepare=_count_link,
 )
 def send_password_link(call: Call, body: LinkWanted, prepared: throttle.Counter) -> Confirmation:
-    """Have a link sent by which a member chooses a new password, if the address is a member's; the answer is the same
-    if it is not. The old password works until then.
+    """Request a link to choose a new password by mail. The response is the same if no member has the address. The old
+    password stays valid until the link is used.
     """
     return _send_link(call, body, prepared, "password")
 
@@ -178,20 +178,20 @@ def _send_link(call: Call, body: LinkWanted, prepared: throttle.Counter, purpose
     except TooManyAttempts:
         return answer
     throttle.count(call.connection, (of_account,), call.now)
-    # Whether there is such an account is looked up when it is sent: here both take as long.
+    # The account is looked up when the mail is sent, so the response time is the same with and without one.
     enqueue(call.connection, call.services.sealer, purpose, body.email.strip(), "", None, call.now)
     return answer
 
 
 @router.governed("POST", "/sign-in/by-link", Public("signs in by a link"), Audit.changes, errors=(LinkSpent,))
 def sign_in_by_link(call: Call, request: Request, body: SignInLinkIn) -> SignedInAs:
-    """Open a session by a sign-in link, which is spent by this."""
+    """Sign in with a one-time sign-in link."""
     used = service.use_link(call.connection, body.link.get_secret_value(), "sign_in", call.now)
     return sign_in_member(call, request, used.member, "link", used.origin)
 
 
 def _hash_by_link(services: Services, request: Request, parameters: dict[str, PasswordByLink]) -> str:
-    """Hash the new password, if the link is good."""
+    """Hash the new password if the link is valid."""
     body = parameters["body"]
     refuse_cross_site(request, services.settings, must_tell=False)
     with services.database.read() as connection:
@@ -212,7 +212,7 @@ def _hash_by_link(services: Services, request: Request, parameters: dict[str, Pa
     prepare=_hash_by_link,
 )
 def choose_password_by_link(call: Call, request: Request, body: PasswordByLink, prepared: str) -> SignedInAs:
-    """Choose a password by a link, which is spent by this. All other sessions of the account end."""
+    """Choose a password with a one-time link. All other sessions of the account end."""
     used = service.use_link(call.connection, body.link.get_secret_value(), "password", call.now)
     _set_password(call, used.member, prepared, used.origin)
     service.end(call.connection, used.member, call.now)
@@ -228,7 +228,7 @@ def _set_password(call: Call, member: str, stored: str, origin: CredentialOrigin
 
 @dataclass(frozen=True, slots=True)
 class NewPassword:
-    """A new password, hashed, and the hash of the one that it replaces."""
+    """The hash of a new password, and of the one it replaces."""
 
     stored: str | None
     fresh: str
@@ -262,7 +262,7 @@ def _hash_own(services: Services, request: Request, parameters: dict[str, Passwo
     prepare=_hash_own,
 )
 def change_password(call: Call, body: PasswordChange, prepared: NewPassword) -> SessionsEnded:
-    """Change one's own password. All other sessions end. One that has ended is not asked for."""
+    """Change the caller's password. All other sessions end. An expired password need not be given."""
     member = call.caller.member
     account = accounts.by_id(call.connection, member)
     if account is None or account.password != prepared.stored:
@@ -274,7 +274,7 @@ def change_password(call: Call, body: PasswordChange, prepared: NewPassword) -> 
 
 @router.governed("POST", "/sign-out", SignedIn("ends their own session"), Audit.changes, errors=[Conflict])
 def sign_out(call: Call, request: Request) -> SessionsEnded:
-    """End the session that asks."""
+    """End the current session."""
     if call.caller.session is None:
         raise Conflict("You authenticated with a token, not a session; revoke the token to end it")
     ended = service.end(call.connection, call.caller.member, call.now, only=call.caller.session)
@@ -285,7 +285,7 @@ def sign_out(call: Call, request: Request) -> SessionsEnded:
 
 @router.governed("GET", "/me/sessions", OwnCredentials("sees their own sessions"), Audit.nothing)
 def list_sessions(call: Call) -> Sessions:
-    """One's own sessions that could still be used."""
+    """List the caller's active sessions."""
     rows = service.alive(call.connection, call.caller.member, call.now, call.settings.sign_in)
     columns = ("id", "method", "agent", "address", "created_at", "last_seen_at", "expires_at", "tainted")
     return Sessions(
@@ -298,7 +298,7 @@ def list_sessions(call: Call) -> Sessions:
 
 @router.governed("DELETE", "/me/sessions/{session_id}", OwnCredentials("ends one of their own sessions"), Audit.changes)
 def end_session(call: Call, session_id: Annotated[str, Path(pattern="^ses_[0-9a-z]{20}$")]) -> SessionsEnded:
-    """End one of one's own sessions."""
+    """End one of the caller's sessions."""
     ended = service.end(call.connection, call.caller.member, call.now, only=session_id)
     if not ended:
         call.hide("end_session", "session", session_id)
@@ -308,7 +308,7 @@ def end_session(call: Call, session_id: Annotated[str, Path(pattern="^ses_[0-9a-
 
 @router.governed("DELETE", "/me/sessions", OwnCredentials("ends their other sessions"), Audit.changes)
 def end_other_sessions(call: Call) -> SessionsEnded:
-    """End all of one's own sessions but the one that asks."""
+    """End all of the caller's sessions except the current one."""
     ended = service.end(call.connection, call.caller.member, call.now, but=call.caller.session)
     call.record(call.event(ENDED, allowed=True, after={"ended": ended}))
     return SessionsEnded(ended=ended)

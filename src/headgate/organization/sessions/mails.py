@@ -1,4 +1,4 @@
-"""Mails with a link to sign in or to choose a password, written when they are sent."""
+"""Mails with a link to sign in or to choose a password, composed when they are sent."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -17,12 +17,12 @@ from headgate.settings.settings import Settings
 
 
 def sign_in(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> MailDraft | None:
-    """A sign-in link that somebody asked for; see `_link`."""
+    """A requested sign-in link; see `_link`."""
     return _link(connection, sealer, settings, row, now, "sign_in", templates.sign_in)
 
 
 def password(connection: Connection, sealer: Sealer, settings: Settings, row: Any, now: datetime) -> MailDraft | None:
-    """A link to choose a new password that somebody asked for; see `_link`."""
+    """A requested link to choose a new password; see `_link`."""
     return _link(connection, sealer, settings, row, now, "password", templates.own_password)
 
 
@@ -35,11 +35,11 @@ def _link(
     purpose: str,
     text: Callable[[Settings, str], tuple[str, str]],
 ) -> MailDraft | None:
-    """A link to the address that the account has, however the asker spelt it; nothing without an account. Nobody but
-    the account's own mailbox gets it, so it counts as asked for by its member, whoever asked.
+    """A link sent to the account's stored address, however the requester spelled it; None without an account. Only the
+    account's own mailbox gets it, so it counts as requested by its member, whoever requested it.
 
-    It is kept until it is sent: written anew, it would spend a link that may have arrived. It waits no longer than the
-    link works.
+    It is stored until it is sent, because a new link would revoke one that may have arrived. The mail expires with the
+    link.
     """
     member = by_email(connection, row.recipient)
     if member is None:
@@ -60,4 +60,4 @@ def _link(
 
 
 COMPOSERS: dict[str, Composer] = {"sign_in": sign_in, "password": password}
-"""Writes the mails with links, by purpose."""
+"""Composers of mails with links, by purpose."""

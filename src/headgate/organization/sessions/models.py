@@ -1,4 +1,4 @@
-"""Sessions, links that sign in or set a password, and failed attempts."""
+"""Sessions, one-time links, and failed attempts."""
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table
 
@@ -22,7 +22,7 @@ session_table = Table(
     Index("ix_sessions_member_id", "member_id"),
     Index("ix_sessions_expires_at", "expires_at"),
 )
-"""A browser that is signed in. It ends when unused for long, at its end, or when someone ends it."""
+"""A signed-in browser. The session ends after inactivity, at its expiry, or when it is revoked."""
 
 link_table = Table(
     "links",
@@ -40,7 +40,7 @@ link_table = Table(
     Index("ix_links_member_id", "member_id"),
     Index("ix_links_expires_at", "expires_at"),
 )
-"""A link that signs a member in, or lets them choose a password, once. Without a maker, the member asked for it."""
+"""A one-time link to sign in or choose a password. Without a creator, the member requested it."""
 
 failure_table = Table(
     "sign_in_failures",
@@ -50,4 +50,4 @@ failure_table = Table(
     Column("count", Integer, nullable=False),
     Index("ix_sign_in_failures_since", "since"),
 )
-"""How many attempts failed of late, for an account, a browser or an address."""
+"""Recent failed attempts for an account, a browser or an address."""

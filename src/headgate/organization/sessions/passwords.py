@@ -1,4 +1,4 @@
-"""Passwords: argon2id, a few at a time, and none that is common."""
+"""Passwords: argon2id with limited concurrency, and a check against common passwords."""
 
 import os
 import threading
@@ -19,13 +19,13 @@ _NOBODYS = _hasher.hash("nobody has this password")
 
 
 def hashed(password: str) -> str:
-    """What is stored of a password. It takes tens of milliseconds: never call it in a transaction."""
+    """The stored hash of a password. It takes tens of milliseconds: never call it in a transaction."""
     with _slots:
         return _hasher.hash(password)
 
 
 def is_right(stored: str | None, password: str) -> bool:
-    """Whether a password is the stored one. Takes as long when there is none."""
+    """Whether a password matches the stored hash. It takes as long if there is none."""
     with _slots:
         try:
             return _hasher.verify(stored or _NOBODYS, password[:LONGEST]) and stored is not None
@@ -34,12 +34,12 @@ def is_right(stored: str | None, password: str) -> bool:
 
 
 def needs_new_hash(stored: str) -> bool:
-    """Whether a stored hash was made with other costs than today's."""
+    """Whether a stored hash has outdated parameters."""
     return _hasher.check_needs_rehash(stored)
 
 
 def check_strength(password: str, about: Sequence[str]) -> None:
-    """Refuse a password that is short, common, or made of what everyone knows about its owner."""
+    """Reject a password that is short, common, or derived from public facts about its owner."""
     if len(password) < SHORTEST:
         raise Invalid(f"password: use at least {SHORTEST} characters, such as a few words in a row")
     if len(password) > LONGEST:

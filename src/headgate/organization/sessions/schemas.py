@@ -1,4 +1,4 @@
-"""Sign-in and sessions, as the API takes and shows them."""
+"""API schemas of sign-in and sessions."""
 
 from datetime import datetime
 from typing import Annotated
@@ -20,7 +20,7 @@ class SignIn(Input):
 
 
 class LinkWanted(Input):
-    """Whom to send a sign-in link."""
+    """The address for a sign-in link."""
 
     email: EmailText
 
@@ -32,34 +32,34 @@ class SignInLinkIn(Input):
 
 
 class PasswordByLink(Input):
-    """A link to choose a password, and the password."""
+    """A link to choose a password, and the new password."""
 
     link: LinkText
     password: Password
 
 
 class PasswordChange(Input):
-    """One's own password: the old one, if there is one, and the new."""
+    """A password change: the old password, if there is one, and the new one."""
 
     current: Password | None = None
     password: Password
 
 
 class SignedInAs(BaseModel):
-    """Who is signed in now. The session itself is in a cookie."""
+    """The signed-in member. The session itself is in a cookie."""
 
     id: str = Field(examples=["mbr_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Ana"])
 
 
 class Confirmation(BaseModel):
-    """What was done, in a sentence."""
+    """A confirmation in words."""
 
     detail: str
 
 
 class SessionOut(BaseModel):
-    """A browser that is signed in."""
+    """A signed-in browser."""
 
     id: str = Field(examples=["ses_01k6x3v9c2m4n8p0q7rs"])
     method: str = Field(examples=["password"], description="How the member signed in")
@@ -78,12 +78,12 @@ class SessionOut(BaseModel):
 
 
 class Sessions(BaseModel):
-    """One's own sessions, the one used last first."""
+    """The caller's sessions, most recently used first."""
 
     items: list[SessionOut]
 
 
 class SessionsEnded(BaseModel):
-    """How many were ended."""
+    """The number of ended sessions."""
 
     ended: int

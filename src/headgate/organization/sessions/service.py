@@ -1,4 +1,4 @@
-"""Opens sessions, finds whose they are, ends them; makes links that are used once."""
+"""Opens, identifies and ends sessions; creates one-time links."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from headgate.settings.sign_in import SignInSettings
 _sessions, _links = session_table.c, link_table.c
 _MADE_BY = {"sign_in": "make_magic_link", "password": "reset_password"}
 _SORTS = {"sign_in": Sort.link, "password": Sort.password}
-"""How a link tells what it is for, so that the page it leads to asks for the right things."""
+"""The secret type per purpose of a link, so that its page shows the right form."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveSession:
-    """A session that is alive."""
+    """An active session."""
 
     id: str
     member: str
@@ -36,7 +36,7 @@ class ActiveSession:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """A link that was used: whose it was, and what begins with it."""
+    """A used link: its member, and the origin of what starts with it."""
 
     member: str
     origin: CredentialOrigin
@@ -44,7 +44,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """What is noted of a browser, for its owner to know it by."""
+    """Recorded facts about a browser, by which its owner can recognize it."""
 
     agent: str
     address: str
@@ -58,7 +58,7 @@ _IDENTIFY = (
 
 
 def identify(connection: Connection, secret: str, now: datetime, settings: SignInSettings) -> ActiveSession | None:
-    """Whose session this is now; None for one that is malformed, unknown, over, or of a removed member."""
+    """The session of this secret; None if it is malformed, unknown, ended, or of a removed member."""
     if not is_well_formed(secret, Sort.session):
         return None
     idle = now - timedelta(hours=settings.idle_hours)
@@ -76,7 +76,7 @@ def open_session(
     settings: SignInSettings,
     origin: CredentialOrigin,
 ) -> str:
-    """A new session, begun with `origin`; its secret, which goes into a cookie and is not kept."""
+    """Create a session with this `origin`; returns its secret for the cookie, which is not stored."""
     secret = new_secret(Sort.session)
     connection.execute(
         insert(session_table).values(
@@ -98,7 +98,7 @@ def open_session(
 
 
 def alive(connection: Connection, member: str, now: datetime, settings: SignInSettings) -> Sequence[Any]:
-    """A member's sessions that could still be used, the one used last first."""
+    """A member's active sessions, most recently used first."""
     idle = now - timedelta(hours=settings.idle_hours)
     where = (_sessions.member_id == member, _sessions.ended_at.is_(None), _sessions.expires_at > now)
     query = select(session_table).where(*where, _sessions.last_seen_at > idle)
@@ -107,7 +107,7 @@ def alive(connection: Connection, member: str, now: datetime, settings: SignInSe
 
 
 def end(connection: Connection, member: str, now: datetime, *, only: str | None = None, but: str | None = None) -> int:
-    """End a member's sessions: one, all but one, or all; how many were alive."""
+    """End one, all but one, or all sessions of a member; returns the number of active ones."""
     where = [_sessions.member_id == member, _sessions.ended_at.is_(None), _sessions.expires_at > now]
     if only is not None:
         where.append(_sessions.id == only)
@@ -125,7 +125,9 @@ def make_link(
     minutes: float,
     origin: CredentialOrigin,
 ) -> str:
-    """A link's secret, in place of any earlier one for the same purpose. Without `by`, the member asked for it."""
+    """The secret of a new link, which replaces earlier ones for the same purpose. Without `by`, the member requested
+    it.
+    """
     waiting = (_links.member_id == member, _links.purpose == purpose, _links.used_at.is_(None))
     connection.execute(update(link_table).where(*waiting).values(used_at=now))
     secret = new_secret(_SORTS[purpose])
@@ -162,7 +164,7 @@ def _good_link(connection: Connection, secret: str, purpose: str, now: datetime)
 
 
 def _stands(facts: Facts, row: Any, purpose: str) -> bool:
-    """Whether whoever made a link for a member could still make it; one's own needs nobody."""
+    """Whether the creator of a link may still create it; a member's own link is always valid."""
     if row.created_by_id is None:
         return True
     maker = facts.subject(row.created_by_id)
@@ -170,25 +172,25 @@ def _stands(facts: Facts, row: Any, purpose: str) -> bool:
 
 
 def member_of_link(connection: Connection, secret: str, purpose: str, now: datetime) -> str:
-    """The member of a link, which stays as it is; LinkSpent for any that cannot be used."""
+    """The member of a link, without using it; LinkSpent if it cannot be used."""
     return str(_good_link(connection, secret, purpose, now).member_id)
 
 
 def use_link(connection: Connection, secret: str, purpose: str, now: datetime) -> Used:
-    """Spend a link; LinkSpent for any that cannot be used."""
+    """Use a link; LinkSpent if it cannot be used."""
     row = _good_link(connection, secret, purpose, now)
     connection.execute(update(link_table).where(_links.id == row.id).values(used_at=now))
     return Used(row.member_id, of_link(row.id, row.member_id, row.created_by_id, tainted=row.tainted))
 
 
 def spend_links(connection: Connection, member: str, now: datetime) -> None:
-    """Have no link of a member work any more."""
+    """Revoke all links of a member."""
     unused = (_links.member_id == member, _links.used_at.is_(None))
     connection.execute(update(link_table).where(*unused).values(used_at=now))
 
 
 def set_password(connection: Connection, member: str, stored: str, origin: CredentialOrigin, now: datetime) -> None:
-    """Give a member a password, set in or with `origin`; no link of theirs works any more."""
+    """Set a member's password with this `origin`; all their links are revoked."""
     values = {"password": stored, "password_origin_id": origin.id, "password_tainted": origin.tainted}
     changed = update(member_table).where(member_table.c.id == member)
     connection.execute(changed.values(**values, password_ended_at=None))
@@ -196,7 +198,7 @@ def set_password(connection: Connection, member: str, stored: str, origin: Crede
 
 
 def forget_password(connection: Connection, member: str, now: datetime) -> None:
-    """End a member's password, sessions and links."""
+    """Revoke a member's password, sessions and links."""
     gone = {"password": None, "password_origin_id": None, "password_tainted": False, "password_ended_at": None}
     connection.execute(update(member_table).where(member_table.c.id == member).values(**gone))
     end(connection, member, now)
@@ -204,6 +206,6 @@ def forget_password(connection: Connection, member: str, now: datetime) -> None:
 
 
 def purge(connection: Connection, before: datetime) -> None:
-    """Forget sessions and links that were over by then."""
+    """Delete sessions and links that ended before `before`."""
     connection.execute(delete(session_table).where(or_(_sessions.expires_at < before, _sessions.ended_at < before)))
     connection.execute(delete(link_table).where(_links.expires_at < before))

@@ -1,4 +1,4 @@
-"""Slows guessing and flooding: what was tried of late is counted, for an account, a browser, an address, a member."""
+"""Rate limits for guessing and flooding: counts recent attempts per account, browser, address and member."""
 
 import hashlib
 import ipaddress
@@ -18,7 +18,7 @@ MAILS_BY_ONE, MAILS_TO_ONE = 100, 5
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """What failures are counted for, and how many are too many."""
+    """A counter of failures and its limit."""
 
     key: str
     most: int
@@ -29,7 +29,7 @@ def _short(text: str) -> str:
 
 
 def of_address(address: str, settings: SignInSettings, purpose: str = "address") -> Counter:
-    """For a network address; an IPv6 host owns its whole /64."""
+    """Counter of a network address; for IPv6, of its /64 network."""
     try:
         parsed = ipaddress.ip_address(address)
         mapped = parsed.ipv4_mapped if parsed.version == 6 else None
@@ -43,20 +43,21 @@ def of_address(address: str, settings: SignInSettings, purpose: str = "address")
 
 
 def of_account(email_key: str, settings: SignInSettings, *, known_browser: bool, purpose: str = "account") -> Counter:
-    """For an account, whether it exists or not. A browser that signed in before is counted apart from strangers,
-    so that nobody is locked out by somebody else's guesses."""
+    """Counter of an account, whether it exists or not. Browsers that signed in before are counted separately, so that
+    another person's guesses cannot lock a member out.
+    """
     who = f"{email_key} known" if known_browser else email_key
     return Counter(f"{purpose}:{_short(who)}", settings.failures_per_account)
 
 
 def of_mails(sender: str, recipient: str | None = None) -> tuple[Counter, ...]:
-    """For mails that a member causes: how many in all, and how many to one address."""
+    """Counters of mails caused by a member: in total, and per recipient."""
     counters = (Counter(f"mails by:{_short(sender)}", MAILS_BY_ONE),)
     return counters if recipient is None else (*counters, Counter(f"mails to:{_short(recipient)}", MAILS_TO_ONE))
 
 
 def check(connection: Connection, counters: Sequence[Counter], now: datetime) -> None:
-    """Refuse an attempt if there were too many."""
+    """Refuse an attempt if a limit is reached."""
     table = failure_table.c
     keys = {counter.key: counter.most for counter in counters}
     rows = connection.execute(select(table.key, table.since, table.count).where(table.key.in_(keys)))
@@ -67,7 +68,7 @@ def check(connection: Connection, counters: Sequence[Counter], now: datetime) ->
 
 
 def count(connection: Connection, counters: Sequence[Counter], now: datetime) -> None:
-    """Count an attempt. Call it in a write."""
+    """Count an attempt; requires a write transaction."""
     table = failure_table
     connection.execute(delete(table).where(table.c.since <= now - WINDOW))
     for counter in counters:
@@ -77,13 +78,15 @@ def count(connection: Connection, counters: Sequence[Counter], now: datetime) ->
 
 
 def take(connection: Connection, counters: Sequence[Counter], now: datetime) -> None:
-    """Count an attempt before it is made, or refuse it: so that many at once are no way around. Call it in a write."""
+    """Count an attempt before it is made, or refuse it, so that concurrent attempts cannot exceed the limit; requires a
+    write transaction.
+    """
     check(connection, counters, now)
     count(connection, counters, now)
 
 
 def give_back(connection: Connection, counters: Sequence[Counter]) -> None:
-    """Count an attempt that was right as none."""
+    """Undo the count of a successful attempt."""
     table = failure_table
     for counter in counters:
         fewer = update(table).where(table.c.key == counter.key, table.c.count > 0)
@@ -91,6 +94,6 @@ def give_back(connection: Connection, counters: Sequence[Counter]) -> None:
 
 
 def reset(connection: Connection, counters: Sequence[Counter]) -> None:
-    """Forget the failures of whoever got in at last."""
+    """Delete the failures after a successful sign-in."""
     keys = [counter.key for counter in counters]
     connection.execute(delete(failure_table).where(failure_table.c.key.in_(keys)))

@@ -1,4 +1,4 @@
-"""When members, tokens and sessions were used last."""
+"""Last-use times of members, tokens and sessions."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from headgate.platform.unit_of_work.services import CredentialUse
 
 
 def note_uses(connection: Connection, uses: Sequence[CredentialUse]) -> None:
-    """Write down when members, tokens and sessions were seen last."""
+    """Store when members, tokens and sessions were last used."""
     latest: dict[tuple[str, str], datetime] = {}
     for use in uses:
         for name, identifier in (("member", use.member), ("token", use.token), ("session", use.session)):

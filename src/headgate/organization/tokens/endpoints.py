@@ -1,4 +1,4 @@
-"""API tokens over HTTP: one's own; who manages members also sees and ends those of others."""
+"""API token endpoints: the caller's own; members who manage members also see and revoke those of others."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -25,7 +25,7 @@ TokenId = Annotated[str, Path(pattern="^tok_[0-9a-z]{20}$", examples=["tok_01k6x
 
 @router.governed("POST", "", OwnCredentials("makes a token of their own"), Audit.changes)
 def create_token(call: Call, body: TokenIn) -> TokenMade:
-    """Make a token that acts as oneself, narrowed as asked. Its secret is in this answer and nowhere else."""
+    """Create a token that acts as the caller, narrowed as requested. Only this response contains its secret."""
     try:
         name = check_name(body.name)
     except BadName as error:
@@ -50,7 +50,7 @@ def create_token(call: Call, body: TokenIn) -> TokenMade:
 
 
 def _listed(call: Call, names: list[str]) -> list[str]:
-    """The ids of what a token is to be narrowed to, of what the caller sees."""
+    """The ids of the items that a token is narrowed to, among those the caller sees."""
     targets = Targets(call.facts, call.subject)
     try:
         return [targets.resource(text, "layer", "table", "volume").id for text in names]
@@ -66,7 +66,7 @@ def list_tokens(
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
 ) -> TokenPage:
-    """Tokens, the newest first; never their secrets."""
+    """List tokens, newest first, without their secrets."""
     if all_:
         call.require("manage_members", "organization", "organization")
     purpose = f"tokens {all_}"
@@ -86,7 +86,7 @@ def _shown(call: Call, rows: Sequence[TokenRow]) -> list[TokenOut]:
     "DELETE", "/{token_id}", OwnCredentials("ends their own; any with manage_members"), Audit.changes, errors=[Conflict]
 )
 def revoke_token(call: Call, token_id: TokenId) -> TokenOut:
-    """End a token at once."""
+    """Revoke a token immediately."""
     token = repository.by_id(call.connection, token_id)
     if token is None or not call.may_handle("revoke", "token", token.member_id):
         call.hide("revoke_token", "token", token_id)

@@ -1,4 +1,4 @@
-"""API tokens, hashed, and what they are narrowed to."""
+"""API tokens (hashed) and their limits."""
 
 from sqlalchemy import Boolean, Column, ForeignKey, Index, Table
 
@@ -21,7 +21,7 @@ token_table = Table(
     *provenance(),
     Index("ix_tokens_member_id", "member_id"),
 )
-"""A bearer token: acts as its creator does now, never with more than it is narrowed to."""
+"""A bearer token: acts with its creator's current rights, limited to what it is narrowed to."""
 
 token_reach_table = Table(
     "token_reach",

@@ -1,4 +1,4 @@
-"""API tokens in the database."""
+"""Database access to API tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -38,7 +38,7 @@ def _query() -> Select[tuple[object, ...]]:
 
 
 def page(connection: Connection, member: str | None, limit: int, before: str | None) -> list[TokenRow]:
-    """Tokens of a member, or of all, the newest first."""
+    """Tokens of a member, or of all, newest first."""
     query = _query()
     if member is not None:
         query = query.where(_tokens.member_id == member)
@@ -53,7 +53,7 @@ def by_id(connection: Connection, token: str) -> TokenRow | None:
 
 
 def reach(connection: Connection, tokens: Sequence[str]) -> dict[str, list[str]]:
-    """What each of these tokens is narrowed to."""
+    """The items that each of these tokens is narrowed to."""
     only: dict[str, list[str]] = {token: [] for token in tokens}
     query = select(_reach.token_id, _reach.resource_id).where(_reach.token_id.in_(tokens)).order_by(_reach.resource_id)
     for token, resource in connection.execute(query):

@@ -1,4 +1,4 @@
-"""API tokens, as the API takes and shows them."""
+"""API schemas of API tokens."""
 
 from datetime import datetime
 from typing import Annotated
@@ -11,7 +11,7 @@ from headgate.organization.access.changes.schemas import Instant, Target
 
 
 class TokenIn(Input):
-    """A token to make: what to call it, and its limits."""
+    """A token to create: its name and its limits."""
 
     name: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["nightly export"])]
     read_only: Annotated[bool, Field(description="A read-only token")] = False
@@ -43,14 +43,14 @@ class TokenOut(BaseModel):
 
 
 class TokenMade(BaseModel):
-    """A new token. The secret is shown this once."""
+    """A new token. The secret is shown only once."""
 
     id: str
     token: str = Field(description="Send it as `Authorization: Bearer …`")
 
 
 class TokenPage(BaseModel):
-    """Tokens, the newest first."""
+    """A page of tokens, newest first."""
 
     items: list[TokenOut]
     next_cursor: str | None

@@ -1,4 +1,4 @@
-"""Makes tokens, ends them, and finds whose they are."""
+"""Creates, revokes and identifies tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class CreatedToken:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whose token it is, and what it is narrowed to."""
+    """The member of a token, and its limits."""
 
     member: str
     token: str | None
@@ -53,9 +53,9 @@ def create(
     by: str | None = None,
     origin: CredentialOrigin | None = None,
 ) -> CreatedToken:
-    """Make a token for a member, narrowed to the ids in `only` if given. Without `by`, the operator makes it.
+    """Create a token for a member, narrowed to the ids in `only` if given. Without `by`, the operator creates it.
 
-    Whoever makes one as a member says in what session or by what token; else it counts as tainted.
+    A member who creates a token passes its origin; otherwise it counts as tainted.
     """
     origin = origin or CredentialOrigin(tainted=by is not None)
     identifier, secret = new_id("token"), new_secret(Sort.token)
@@ -83,7 +83,7 @@ def create(
 
 
 def renarrow(connection: Connection, token: str | None, only: Sequence[str]) -> None:
-    """Have a token that is narrowed to a list reach these, and nothing else."""
+    """Replace the list that a narrowed token is limited to."""
     connection.execute(delete(token_reach_table).where(token_reach_table.c.token_id == token))
     if token is not None and only:
         rows = [{"token_id": token, "resource_id": resource} for resource in dict.fromkeys(only)]
@@ -91,7 +91,7 @@ def renarrow(connection: Connection, token: str | None, only: Sequence[str]) -> 
 
 
 def revoke(connection: Connection, token: str, now: datetime, *, by: str | None) -> None:
-    """End a token at once, and tell the audit log by whom; None stands for the operator."""
+    """Revoke a token immediately and audit by whom; None stands for the operator."""
     row = connection.execute(select(_tokens.c.revoked_at).where(_tokens.c.id == token)).one_or_none()
     if row is None:
         raise NotFound(f"There is no token {token!r}; `headgate token list` shows them")
@@ -102,7 +102,7 @@ def revoke(connection: Connection, token: str, now: datetime, *, by: str | None)
 
 
 def listing(connection: Connection) -> Sequence[Any]:
-    """All tokens, newest first, with their members' names; never a secret."""
+    """All tokens, newest first, with their members' names, without secrets."""
     columns = (_tokens.c.id, _tokens.c.hint, _tokens.c.name, _members.c.name.label("member"))
     limits = (_tokens.c.read_only, _tokens.c.listed)
     times = (_tokens.c.created_at, _tokens.c.last_used_at, _tokens.c.expires_at, _tokens.c.revoked_at)
@@ -126,7 +126,7 @@ _REACH = (
 
 
 def identify(connection: Connection, secret: str, now: datetime) -> Identity | None:
-    """Whose secret this is now; None for one that is malformed, unknown, ended, or of a removed member."""
+    """The member and limits of this secret; None if it is malformed, unknown, revoked, or of a removed member."""
     if not is_well_formed(secret, Sort.token):
         return None
     rows = fetch(connection, _IDENTIFY, {"digest": digest(secret), "now": bound(connection, now)})
@@ -138,7 +138,7 @@ def identify(connection: Connection, secret: str, now: datetime) -> Identity | N
 
 
 def narrowing(connection: Connection, token: str, *, read_only: Any, listed: Any, expires: Any) -> Narrowing:
-    """The limits of a token, of whose row these are columns, as the driver gives them."""
+    """The limits of a token from raw columns of its row."""
     if not (read_only or listed or expires):
         return UNLIMITED
     only: frozenset[str] | None = None

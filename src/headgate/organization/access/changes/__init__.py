@@ -1,5 +1,5 @@
-"""Changes of access: what each needs, which rows it changes, and what it says to the audit log.
+"""Access changes: their requirements, their row changes, and their audit events.
 
-One description of a change serves three readers: `apply` makes it, `what_if` asks the rule tables as if it had been
-made, and the audit log records it.
+One description of a change is used three times: `apply` makes it, `what_if` asks the rule tables as if it were made,
+and the audit log records it.
 """

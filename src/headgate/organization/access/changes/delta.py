@@ -1,4 +1,4 @@
-"""Which rows a change puts and drops; the same rows are written, or laid over the tables for a what-if."""
+"""The rows that a change writes and deletes. They are either applied, or laid over the tables for a what-if."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,41 +11,41 @@ from headgate.kit.database import stored
 
 Row = Mapping[str, Any]
 UNREAD = frozenset({"tokens", "sessions", "links", "mails", "notification_receivers", "former_owners"})
-"""Tables that no rule reads: what changes in them foretells nothing."""
+"""Tables that no rule reads, so changes in them do not affect access."""
 
 
 @dataclass(slots=True)
 class Delta:
-    """Rows to put (a whole row each, new or in place of the one with its key) and keys of rows to drop."""
+    """Rows to write (whole rows, inserted or replaced by key) and keys of rows to delete."""
 
     puts: list[tuple[Table, Row]] = field(default_factory=list)
     drops: list[tuple[Table, Row]] = field(default_factory=list)
 
     def put(self, table: Table, row: Row) -> None:
-        """Put a whole row."""
+        """Write a whole row."""
         self.puts.append((table, row))
 
     def drop(self, table: Table, key: Row) -> None:
-        """Drop the row with this key."""
+        """Delete the row with this key."""
         self.drops.append((table, key))
 
     def change(self, connection: Connection, table: Table, key: Row, **values: Any) -> None:
-        """Put the stored row with this key, with some values changed."""
+        """Write the stored row with this key, with some changed values."""
         row = connection.execute(select(table).where(_has(table, key))).mappings().one()
         self.puts.append((table, {**row, **values}))
 
     def drop_all(self, connection: Connection, table: Table, where: Row) -> None:
-        """Drop every row with these values."""
+        """Delete every row with these values."""
         keys = [column.name for column in table.primary_key]
         rows = connection.execute(select(*(table.c[key] for key in keys)).where(_has(table, where)))
         self.drops.extend((table, dict(row)) for row in rows.mappings())
 
     def rows(self, table: Table) -> Iterable[Row]:
-        """The rows of one table that are put or dropped."""
+        """The written or deleted rows of a table."""
         return [row for entry, row in (*self.puts, *self.drops) if entry is table]
 
     def apply(self, connection: Connection) -> None:
-        """Write it."""
+        """Apply the changes to the database."""
         for table, key in self.drops:
             connection.execute(delete(table).where(_has(table, key)))
         for table, row in self.puts:
@@ -54,7 +54,7 @@ class Delta:
                 connection.execute(insert(table).values(dict(row)))
 
     def overlay(self, dialect: str) -> tuple[str, dict[str, Any]]:
-        """The tables as they would be, as a WITH clause that hides the real ones, and its parameters."""
+        """The changed tables as a WITH clause that shadows the real ones, and its parameters."""
         parameters: dict[str, Any] = {}
         parts = [
             f"{table.name} AS NOT MATERIALIZED ({self._laid_over(table, dialect, parameters)})"

@@ -1,4 +1,4 @@
-"""What each change needs, and which rows it changes."""
+"""The requirements and row changes of each access change."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ OWNED = ("space", "project", "task", "connection")
 
 @dataclass(slots=True)
 class Plan:
-    """A change, decided and worked out, but not made."""
+    """An access change that is authorized and planned, but not applied."""
 
     action: str
     thing: facts.Thing
@@ -45,13 +45,13 @@ class Plan:
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
     grant: facts.GrantDraft | None = None
-    """The grant that would be made, if it is one."""
+    """The new grant, if the change is one."""
     new_owner: str | None = None
-    """The member who becomes an owner by it, if one does: what somebody else may know of them ends."""
+    """The member who becomes an owner, if any: their credentials that somebody else may know are revoked."""
 
 
 def plan(change: Any, t: Targets) -> Plan:
-    """Work a change out for the member who asks for it; raises a Problem if it makes no sense as things are."""
+    """Plan a change for the member who requests it; raises a Problem if it is invalid in the current state."""
     return _HANDLERS[type(change)](change, t)
 
 
@@ -320,7 +320,7 @@ def _change_owner(change: s.ChangeOwner, t: Targets) -> Plan:
     thing = t.resource(change.resource, *OWNED)
     plan = _new(t, "change_owner", thing)
     owner = t.member(change.owner)
-    # What an earlier owner let code read does not come back with them.
+    # The permission for code that an earlier owner gave does not return with them.
     ends: dict[str, None] = {"code_allowed_by_id": None} if thing.kind == "connection" else {}
     plan.delta.change(t.facts.connection, resource_table_of(thing.kind), {"id": thing.id}, owner_id=owner, **ends)
     old = thing.owner

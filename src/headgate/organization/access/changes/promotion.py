@@ -1,7 +1,8 @@
-"""What ends when a member becomes an owner: every credential that somebody else may know, and what was made in it.
+"""Revokes tainted credentials when a member becomes an owner: every credential that somebody else may know, and what
+was created with it.
 
-An admin can make a link for any member but an owner, and keep what is made in the session that it opens. So nothing of
-that may act for an owner.
+An admin can create a link for any member except an owner, and can keep credentials created in the session that it
+opens. None of these may act for an owner.
 """
 
 from collections.abc import Callable
@@ -31,7 +32,7 @@ Condition = Callable[[str, datetime], ColumnElement[bool]]
 
 @dataclass(frozen=True, slots=True)
 class CredentialKind:
-    """A kind of credential: its table, the column that says when one ended, and which of a member's are to end."""
+    """A kind of credential: its table, its end column, and the condition for a member's credentials to revoke."""
 
     table: Table
     ended: str
@@ -49,7 +50,7 @@ def _alive_token(member: str, now: datetime) -> ColumnElement[bool]:
 
 
 def _waiting_link(member: str, now: datetime) -> ColumnElement[bool]:
-    """One that was made in a tainted session, for anyone; or one for the member that somebody else asked for."""
+    """A link created in a tainted session, for any member, or a link for the member that somebody else requested."""
     made_in = and_(_links.created_by_id == member, _links.tainted)
     for_member = and_(_links.member_id == member, _links.created_by_id != member)
     return and_(or_(made_in, for_member), _links.used_at.is_(None), _links.expires_at > now)
@@ -71,15 +72,17 @@ KINDS = (
     CredentialKind(link_table, "used_at", _waiting_link),
     CredentialKind(invitation_table, "revoked_at", _waiting_invitation),
 )
-"""Every kind of credential. A new one has the columns of `kit.models.provenance`, and its line here."""
+"""All kinds of credentials. A new kind has the columns of `kit.models.provenance` and an entry here."""
 
 
 NAMED = ("session", "token", "link", "invitation", "statement")
-"""What is told of what ended, each by one."""
+"""The names of the kinds, in the singular, in messages about revoked credentials."""
 
 
 def promote(call: Call, member: str) -> dict[str, Any]:
-    """End what somebody else may know of a member who became an owner, and mail them what that means; what ended."""
+    """Revoke the tainted credentials of a member who became an owner, and mail them an explanation; returns what was
+    revoked.
+    """
     ended = end_tainted(call.connection, member, call.now)
     email = call.connection.execute(select(_members.email).where(_members.id == member)).scalar_one()
     if call.settings.mail.host is not None and email is not None:
@@ -90,14 +93,16 @@ def promote(call: Call, member: str) -> dict[str, Any]:
 
 
 def told(ended: dict[str, Any]) -> str:
-    """How many of what ended, in words; empty for nothing."""
+    """The number of revoked credentials in words; empty for none."""
     counts = {word: ended[f"{word}s"] for word in NAMED if f"{word}s" in ended}
     *most, last = [f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts.items()] or [""]
     return f"{', '.join(most)} and {last}" if most else last
 
 
 def end_tainted(connection: Connection, member: str, now: datetime) -> dict[str, Any]:
-    """End what somebody else may know of a member who becomes an owner; how many of each kind, for the audit log."""
+    """Revoke the tainted credentials of a member who becomes an owner; returns the number per kind for the
+    audit log.
+    """
     ended: dict[str, Any] = {}
     for kind in KINDS:
         change = update(kind.table).where(kind.which(member, now)).values({kind.ended: now})
@@ -108,7 +113,7 @@ def end_tainted(connection: Connection, member: str, now: datetime) -> dict[str,
 
 
 def _cancel_tainted(kind: JobKind, connection: Connection, member: str, now: datetime) -> int:
-    """Jobs that wait or run would work with an owner's rights from here on."""
+    """Cancel queued and running jobs, which would continue with an owner's rights."""
     rows = kind.tainted(connection, member)
     for row in rows:
         queue.cancel(kind, connection, now, row)

@@ -1,4 +1,4 @@
-"""How far a change reaches: whose entries in the audience index it touches, and who might gain or lose by it."""
+"""The impact of a change: the affected audience index entries, and the members who may gain or lose access."""
 
 import re
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ _FOLLOWERS = (
     "SELECT id FROM connections WHERE {space_id} OR {gateway_id}",
     "SELECT id FROM gateways WHERE {space_id}",
 )
-"""How to get from resources to those whose access depends on theirs."""
+"""How to get from resources to the resources whose access depends on them."""
 
 _NAMING = (
     "SELECT id FROM data_marts WHERE {acts_for_id}",
@@ -55,7 +55,7 @@ _NAMING = (
     "SELECT id FROM projects WHERE {owner_id}",
     "SELECT id FROM triggers WHERE {author_id}",
 )
-"""How to get from members to the resources whose access depends on theirs."""
+"""How to get from members to the resources whose access depends on them."""
 
 
 def _ask(connection: Connection, texts: Iterable[str], ids: Iterable[str]) -> set[str]:
@@ -68,7 +68,7 @@ def _ask(connection: Connection, texts: Iterable[str], ids: Iterable[str]) -> se
 
 
 def dependents(connection: Connection, ids: Iterable[str]) -> set[str]:
-    """These resources, and all whose access depends on theirs."""
+    """These resources, and all whose access depends on them."""
     results = set(ids)
     fresh = set(results)
     while fresh:
@@ -79,7 +79,9 @@ def dependents(connection: Connection, ids: Iterable[str]) -> set[str]:
 
 @dataclass(slots=True)
 class AffectedAccess:
-    """Whom a change may concern: some members on everything, and everyone on some resources."""
+    """Members and resources affected by a change: some members for all resources, and all members for some
+    resources.
+    """
 
     members: set[str] = field(default_factory=set)
     resources: set[str] = field(default_factory=set)
@@ -87,7 +89,7 @@ class AffectedAccess:
 
 
 def reach(connection: Connection, delta: Delta) -> AffectedAccess:
-    """Whom a change may concern. It may name more than do gain or lose, never fewer."""
+    """The members and resources affected by a change. The result may include unaffected ones, but never misses one."""
     affected_access = AffectedAccess(everything=bool(delta.rows(organization_table)))
     named = {row[column] for table, column in _BY_RESOURCE.items() for row in delta.rows(table)}
     named |= {row["id"] for kind in (*_SHAREABLE, *_OWNED) for row in delta.rows(resource_table_of(kind))}
@@ -122,7 +124,9 @@ _MIXED = (
 
 
 def stale(connection: Connection, delta: Delta) -> set[str]:
-    """The resources whose entries in the audience index a change makes stale. Ask before it is applied, and after."""
+    """The resources whose audience index entries become stale by a change. Call it before and after the change is
+    applied.
+    """
     results = {row["resource_id"] for table in (owner_table, resource_context_table) for row in delta.rows(table)}
     results |= {row["id"] for kind in _SHAREABLE for row in delta.rows(resource_table_of(kind))}
     moved = {row["id"] for kind in ("project", "connection") for row in delta.rows(resource_table_of(kind))}

@@ -1,5 +1,6 @@
-"""What ends when a member is removed: everything they hold, at once. What they made stays, and what they solely owned
-stays listed."""
+"""Removal of a member: everything they hold ends immediately. What they created remains, and what they solely owned
+stays listed.
+"""
 
 from typing import Any
 
@@ -35,13 +36,14 @@ _HOLDINGS = {
 }
 _OWNED = ("space", "project", "connection", "pipeline")
 _MOST = 200
-"""How many sessions, links and mails a removal rewrites one by one: a what-if holds no more rows of a table. None of
-the others is of use, since each is good only while its member is active."""
+"""Maximum number of sessions, links and mails updated per row in a removal, because a what-if holds no more rows per
+table. The remaining ones are unusable anyway, because they require an active member.
+"""
 _FORGOTTEN: dict[str, Any] = {"email": None, "email_key": None, "password": None}
 
 
 def _open(facts: Facts) -> list[tuple[Table, tuple[Any, ...], dict[str, Any]]]:
-    """What could still be used or sent, and what ends it."""
+    """The tables of usable credentials and pending mails, with the values that end them."""
     sessions, links, mails = session_table.c, link_table.c, mail_table.c
     withdrawn = {"due_at": None, "body": None, "error": "the member was removed"}
     return [
@@ -52,7 +54,7 @@ def _open(facts: Facts) -> list[tuple[Table, tuple[Any, ...], dict[str, Any]]]:
 
 
 def _end_open(facts: Facts, member: str, delta: Delta) -> dict[str, int]:
-    """Lay down the end of a member's sessions, links and waiting mails; how many of each."""
+    """Plan the end of a member's sessions, links and pending mails; returns the number of each."""
     counts: dict[str, int] = {}
     for table, is_open, values in _open(facts):
         waiting = select(table.c.id).where(table.c.member_id == member, *is_open).order_by(table.c.id.desc())
@@ -64,7 +66,7 @@ def _end_open(facts: Facts, member: str, delta: Delta) -> dict[str, int]:
 
 
 def remove_member(facts: Facts, member: str, delta: Delta) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Lay down what a removal changes; what there was, and what there will be, for the audit log."""
+    """Plan a removal; returns the state before and after for the audit log."""
     connection = facts.connection
     delta.change(connection, member_table, {"id": member}, removed_at=facts.now, name_key=member, **_FORGOTTEN)
     for held in solely_owned(connection, member, with_deleted=True):

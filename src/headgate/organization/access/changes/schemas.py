@@ -1,4 +1,4 @@
-"""The changes of access that can be asked for, as the API and the command line take them."""
+"""API and command-line schemas of access changes."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -31,7 +31,7 @@ def _of_day(value: Any) -> Any:
 
 
 Instant = Annotated[AwareDatetime, BeforeValidator(_of_day), AfterValidator(in_utc)]
-"""A time with its zone, or a date."""
+"""A time with a time zone, or a date."""
 Level = Literal["viewer", "editor", "manager"]
 Role = Literal["owner", "admin", "technical", "business"]
 Scope = Literal["entire", "selected"]
@@ -41,13 +41,13 @@ Ownership = Literal["owner", "technical", "business"]
 
 
 class ChangeBase(Input):
-    """What every change has."""
+    """The common fields of all changes."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class Grant(ChangeBase):
-    """Give a level on a layer, table or volume."""
+    """Grant a level on a layer, table or volume."""
 
     change: Literal["grant"] = "grant"
     to: Principal
@@ -57,7 +57,7 @@ class Grant(ChangeBase):
 
 
 class Revoke(ChangeBase):
-    """Take a level back."""
+    """Revoke a level."""
 
     change: Literal["revoke"] = "revoke"
     to: Principal
@@ -66,7 +66,7 @@ class Revoke(ChangeBase):
 
 
 class Share(ChangeBase):
-    """Turn the sharing toggles of a storage, data mart or destination; those left out stay as they are."""
+    """Set the sharing toggles of a storage, data mart or destination; omitted ones stay unchanged."""
 
     change: Literal["share"] = "share"
     resource: Target
@@ -79,7 +79,7 @@ class Share(ChangeBase):
 
 
 class AddOwner(ChangeBase):
-    """Make a member an owner; of a data mart, say whether technical or business."""
+    """Make a member an owner; for a data mart, technical or business owner."""
 
     change: Literal["add_owner"] = "add_owner"
     resource: Target
@@ -88,7 +88,7 @@ class AddOwner(ChangeBase):
 
 
 class RemoveOwner(ChangeBase):
-    """Take ownership back."""
+    """Remove an owner."""
 
     change: Literal["remove_owner"] = "remove_owner"
     resource: Target
@@ -113,7 +113,9 @@ class DetachContext(ChangeBase):
 
 
 class SetRole(ChangeBase):
-    """Give a member another role. Becoming admin clears scope and contexts; leaving admin selects none unless given."""
+    """Change the role of a member. Becoming an admin clears scope and contexts; after leaving admin, no context is
+    selected unless given.
+    """
 
     change: Literal["set_role"] = "set_role"
     member: Ref
@@ -140,7 +142,7 @@ class GiveSecurityRole(ChangeBase):
 
 
 class TakeSecurityRole(ChangeBase):
-    """Take a security role back."""
+    """Revoke a security role of a member."""
 
     change: Literal["take_security_role"] = "take_security_role"
     member: Ref
@@ -148,7 +150,7 @@ class TakeSecurityRole(ChangeBase):
 
 
 class JoinGroup(ChangeBase):
-    """Put a member into a group."""
+    """Add a member to a group."""
 
     change: Literal["join_group"] = "join_group"
     group: Ref
@@ -156,7 +158,7 @@ class JoinGroup(ChangeBase):
 
 
 class LeaveGroup(ChangeBase):
-    """Take a member out of a group."""
+    """Remove a member from a group."""
 
     change: Literal["leave_group"] = "leave_group"
     group: Ref
@@ -173,7 +175,7 @@ class GiveSpaceRole(ChangeBase):
 
 
 class TakeSpaceRole(ChangeBase):
-    """Take a role in a space back."""
+    """Revoke a role in a space."""
 
     change: Literal["take_space_role"] = "take_space_role"
     space: Ref
@@ -182,7 +184,7 @@ class TakeSpaceRole(ChangeBase):
 
 
 class ChangeOwner(ChangeBase):
-    """Give a space, project, data task or connection another owner."""
+    """Change the owner of a space, project, data task or connection."""
 
     change: Literal["change_owner"] = "change_owner"
     resource: Target
@@ -205,14 +207,14 @@ class DeleteDestination(ChangeBase):
 
 
 class RestoreDestination(ChangeBase):
-    """Bring a deleted destination back."""
+    """Restore a deleted destination."""
 
     change: Literal["restore_destination"] = "restore_destination"
     destination: Ref
 
 
 class RemoveMember(ChangeBase):
-    """Remove a member: ends their tokens, ownerships, grants, group and space memberships at once."""
+    """Remove a member: their tokens, ownerships, grants, group and space memberships end immediately."""
 
     change: Literal["remove_member"] = "remove_member"
     member: Ref
@@ -226,7 +228,7 @@ class SetPlan(ChangeBase):
 
 
 class SetInvites(ChangeBase):
-    """Say who may invite whom: by role, or admins only."""
+    """Set who may invite whom: by role, or admins only."""
 
     change: Literal["set_invites"] = "set_invites"
     invites: Literal["by-role", "admins-only"]

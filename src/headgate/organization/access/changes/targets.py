@@ -1,4 +1,4 @@
-"""Finds what a change is about, and answers alike for what does not exist and what its maker may not see."""
+"""Resolves the targets of a change. Missing and hidden targets give the same error."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ from headgate.platform.authorization.names import Viewer
 
 
 class Hidden(NotFound):
-    """What a change is about is missing, or hidden from who asked for it; the answer does not say which."""
+    """The target of a change is missing or hidden from the caller; the error does not say which."""
 
     def __init__(self, kind: str, resource: str | None, asked: str) -> None:
         super().__init__(f"There is no {kind.replace('_', ' ')} {asked} that you may see")
@@ -25,7 +25,7 @@ class Hidden(NotFound):
 
 
 class Targets:
-    """Looks names and ids up, and decides, on behalf of a member by a token of these limits."""
+    """Resolves names and ids and authorizes, for a member with a token of these limits."""
 
     def __init__(self, facts: Facts, actor: Subject, narrowing: Narrowing = UNLIMITED) -> None:
         self.facts, self.actor, self.narrowing = facts, actor, narrowing
@@ -33,18 +33,20 @@ class Targets:
         self.lookup = Lookup(facts.connection) if actor.operator else VisibleLookup(facts.connection, viewer)
 
     def decide(self, action: str, thing: Any, *, on: Any = None, as_: str | None = None) -> Decision:
-        """Whether the actor may; a draft counts, for the limits of a token, as the action `as_` on a resource."""
+        """Authorize the actor; for the limits of a token, a draft counts as the action `as_` on a resource."""
         asked = as_ or action
         if not (self.narrowing.permits_action(asked, self.facts.now) and self.narrowing.reaches(asked, on or thing)):
             return DENIED
         return BOOK.decide(self.actor, action, thing)
 
     def resource(self, text: str, *kinds: str) -> Any:
-        """A resource that the actor may see, or may restore, of one of these kinds."""
+        """A resource of one of these kinds that the actor may see or restore."""
         return self._resource(text, self.lookup.of, *kinds)
 
     def restorable(self, kind: str, text: str) -> Any:
-        """The same, of one kind, by name or id; a deleted one is preferred where a name has both."""
+        """A resource of one kind by name or id that the actor may restore; a deleted one is preferred if a name matches
+        both.
+        """
         restorable = getattr(self.lookup, "restorable", self.lookup.of)
         return self._resource(text if kind_of(text) == kind else f"{kind}:{text}", restorable, kind)
 
@@ -63,11 +65,11 @@ class Targets:
         return thing
 
     def named(self, kind: str, text: str) -> Any:
-        """The same, of one kind, by name or id."""
+        """A resource of one kind by name or id that the actor may see."""
         return self.resource(text if kind_of(text) == kind else f"{kind}:{text}", kind)
 
     def may_know(self, thing: Any) -> bool:
-        """Whether the actor may know that this exists."""
+        """Whether the actor may know that the resource exists."""
         listed_by = BOOK.tables[thing.kind].listed_by
         if not listed_by or self.actor.operator:
             return True
@@ -100,5 +102,5 @@ class Targets:
 
 
 def level_number(level: str) -> int:
-    """A level as the database stores it."""
+    """A level as stored in the database."""
     return LEVELS[level]
