@@ -1,1 +1,1 @@
-"""Connections: places that pipelines read and write, in the data spaces that govern them."""
+"""Connections to external systems that pipelines read and write, in the data spaces that govern them."""

@@ -1,4 +1,4 @@
-"""Connections over HTTP; what they point at is asked by errands."""
+"""Connection endpoints. Connection checks have their own endpoints."""
 
 from headgate.kit.errors import Conflict
 from headgate.kit.paging import DEFAULT_LIMIT
@@ -26,7 +26,7 @@ router = GovernedRouter(prefix="/api/connections", tags=["connections"])
 def list_connections(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> ConnectionPage:
-    """Connections by page, with their spaces."""
+    """List connections, each with its space."""
     resources, following = presentation.listed(call, "connection", sort, prefix, limit, cursor)
     return ConnectionPage(items=repository.shown(call.connection, resources), next_cursor=following)
 
@@ -35,16 +35,16 @@ def list_connections(
     "POST", "", SignedIn("adds connections to the spaces that they may manage"), Audit.changes, errors=[Conflict]
 )
 def create_connection(call: Call, body: NewConnection) -> ConnectionOut:
-    """Add a connection to a space that the caller manages, and own it. Secrets are stored sealed and never given out
-    again. `POST /api/connections/{connection_id}/errands` tests it.
+    """Create a connection in a space that the caller manages, and become its owner. Secrets are stored sealed and never
+    returned. `POST /api/connections/{connection_id}/errands` tests it.
     """
     return service.shown(call, service.add(call, body))
 
 
 @router.governed("GET", "/{connection_id}", MemberOn("list", "connection_id"), Audit.reads)
 def get_connection(call: Call, connection_id: ConnectionId) -> ConnectionOut:
-    """One connection. Where it points is shown to who may reach it or edit it; which secrets are set, not what they
-    are.
+    """Get a connection. Its host and settings are shown to callers who may use or edit it, with the names of stored
+    secrets but not their values.
     """
     call.note_read("list", "connection", connection_id)
     return service.shown(call, connection_id)
@@ -52,9 +52,9 @@ def get_connection(call: Call, connection_id: ConnectionId) -> ConnectionOut:
 
 @router.governed("PATCH", "/{connection_id}", MemberOn("edit", "connection_id"), Audit.changes, errors=[Conflict])
 def change_connection(call: Call, connection_id: ConnectionId, body: ConnectionPatch) -> ConnectionOut:
-    """Change a connection, which its own owner alone may. Pointing it somewhere else (host, port, database, path,
-    bucket, URL, TLS) clears its secrets, unless they are given with it, and holds what writes to it until someone who
-    may start that confirms the new place. `POST /api/access/changes` with `change_owner` gives it to another member.
+    """Change a connection; only its owner may. A change of host, port, database, path, bucket, URL or TLS settings
+    deletes the secrets, unless the request includes new ones, and stops pipelines that write to it until a member who
+    may start them confirms the change. `POST /api/access/changes` with `change_owner` transfers it to another member.
     """
     service.change(call, connection_id, body)
     return service.shown(call, connection_id)
@@ -62,5 +62,5 @@ def change_connection(call: Call, connection_id: ConnectionId, body: ConnectionP
 
 @router.governed("DELETE", "/{connection_id}", MemberOn("delete", "connection_id"), Audit.changes, errors=[Conflict])
 def delete_connection(call: Call, connection_id: ConnectionId) -> ConnectionDeleted:
-    """Delete a connection with its secrets, if no pipeline and no data project uses it."""
+    """Delete a connection and its secrets, if no pipeline and no data project uses it."""
     return ConnectionDeleted(id=connection_id, name=service.delete(call, connection_id))

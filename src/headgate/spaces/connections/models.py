@@ -1,4 +1,4 @@
-"""Connections, and which pipelines use them."""
+"""Connections, and the pipelines that use them."""
 
 from sqlalchemy import Column, ForeignKey, Index, Table
 
@@ -16,8 +16,9 @@ connection_table = Table(
     Index("ix_connections_owner_id", "owner_id"),
     Index("ix_connections_gateway_id", "gateway_id"),
 )
-"""A connection to a source or target, edited by its own owner only. `code_allowed_by_id` is the owner who let the code
-of notebooks read its secrets: it counts only while that member owns the connection."""
+"""A connection to a source or target; only its owner edits it. `code_allowed_by_id` is the owner who allowed notebook
+code to read its secrets; it is valid only while that member owns the connection.
+"""
 
 pipeline_connection_table = Table(
     "pipeline_connections",

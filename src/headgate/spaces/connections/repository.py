@@ -1,4 +1,4 @@
-"""Connections in the database."""
+"""Database access to connections."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -20,7 +20,7 @@ _connections, _resources, _members = connection_table.c, resource_table.c, membe
 
 
 def shown(connection: Connection, result: Sequence[Resource]) -> list[ConnectionItem]:
-    """Connections with their spaces and owners: one statement for any number of them."""
+    """Connections with their spaces and owners, in one statement."""
     spaces = resource_table.alias()
     query = (
         select(
@@ -53,33 +53,33 @@ def _shown(resource: Resource, row: Any) -> ConnectionItem:
 
 
 def gateway_of(connection: Connection, identifier: str) -> Named | None:
-    """The gateway that a connection goes through."""
+    """The gateway of a connection."""
     query = select(_resources.id, _resources.name).join(connection_table, _connections.gateway_id == _resources.id)
     row = connection.execute(query.where(_connections.id == identifier)).one_or_none()
     return Named(id=row.id, name=row.name) if row else None
 
 
 def same_name(connection: Connection, space: str, name: str, but: str = "") -> str | None:
-    """The name of another connection of a space that looks the same, if there is one."""
+    """The name of another connection in a space that looks the same, or None."""
     query = select(_resources.name).join(connection_table, _connections.id == _resources.id)
     same = query.where(_connections.space_id == space, _resources.name_key == name_key(name), _resources.id != but)
     return connection.execute(same.limit(1)).scalar()
 
 
 def allow_code(connection: Connection, identifier: str, owner: str | None) -> None:
-    """Let the code of notebooks read the secrets of a connection while this member owns it; None lets no code."""
+    """Allow notebook code to read the secrets of a connection while this member owns it; None forbids it."""
     values = {"code_allowed_by_id": owner}
     connection.execute(update(connection_table).where(_connections.id == identifier).values(values))
 
 
 def space_of(connection: Connection, identifier: str) -> str:
-    """The id of the space that a connection lies in."""
+    """The id of a connection's space."""
     query = select(_connections.space_id).where(_connections.id == identifier)
     return str(connection.execute(query).scalar_one())
 
 
 def users(connection: Connection, identifier: str) -> dict[str, int]:
-    """How many pipelines use a connection, and of how many projects it is the target."""
+    """The number of pipelines that use a connection, and of projects whose target it is."""
     used, projects = pipeline_connection_table.c, project_table.c
     counts = {
         "pipeline": select(func.count()).where(used.connection_id == identifier),

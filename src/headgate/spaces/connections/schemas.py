@@ -1,4 +1,4 @@
-"""Connections, as the API takes and shows them."""
+"""API schemas of connections."""
 
 from datetime import datetime
 from typing import Annotated
@@ -17,7 +17,7 @@ _CODE = "Whether notebook code may read its secrets, for members who may use the
 
 
 class NewConnection(Input):
-    """A connection to add to a space."""
+    """A connection to create in a space."""
 
     name: NameText
     space: Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, examples=["Sales data"], description="Name or id")]
@@ -27,7 +27,7 @@ class NewConnection(Input):
 
 
 class ConnectionPatch(Input):
-    """What to change of a connection; what is left out stays. A `place` is given whole."""
+    """Changes to a connection; omitted fields stay unchanged. `place` is replaced as a whole."""
 
     name: NameText | None = None
     place: Source | None = None
@@ -36,7 +36,7 @@ class ConnectionPatch(Input):
 
 
 class ConnectionItem(BaseModel):
-    """A connection, with what the caller can do with it."""
+    """A connection, with the caller's actions on it."""
 
     id: str = Field(examples=["con_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Shop database"])
@@ -52,21 +52,21 @@ class ConnectionItem(BaseModel):
 
 
 class ConnectionOut(ConnectionItem):
-    """A connection, with where it points."""
+    """A connection, with its host and settings."""
 
     gateway: Named | None = Field(description="The gateway that connects to it")
     place: EndpointFieldsOut | None = Field(description="Only for callers who may use (`connect`) or edit it")
 
 
 class ConnectionPage(BaseModel):
-    """A page of the list of connections."""
+    """A page of connections."""
 
     items: list[ConnectionItem]
     next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
 
 
 class ConnectionDeleted(BaseModel):
-    """A connection that is no more."""
+    """A deleted connection."""
 
     id: str
     name: str

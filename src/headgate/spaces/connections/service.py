@@ -1,4 +1,4 @@
-"""Adds, changes and deletes connections, each in the transaction of its call and told to the audit log."""
+"""Creates, changes and deletes connections in the transaction of the call, with audit events."""
 
 from typing import Any
 
@@ -16,11 +16,11 @@ from headgate.spaces.connections.schemas import ConnectionOut, ConnectionPatch, 
 
 KIND = "connection"
 SEES_PLACE = frozenset({"connect", "edit"})
-"""What gives a look at where a connection points; a name in a list is for more people."""
+"""The actions that allow seeing a connection's host and settings; more members see its name in lists."""
 
 
 def add(call: Call, given: NewConnection) -> str:
-    """Add a connection to a space; its id. Whoever adds it owns it."""
+    """Create a connection in a space and return its id. The caller becomes its owner."""
     space = presentation.named(call, "space", given.space)
     decision = require_new(call, "add", KIND, {"space": space})
     _refuse_same_name(call, space, given.name)
@@ -42,7 +42,7 @@ def add(call: Call, given: NewConnection) -> str:
 
 
 def change(call: Call, identifier: str, given: ConnectionPatch) -> None:
-    """Change the name, the place or the secrets of a connection."""
+    """Change the name, the settings or the secrets of a connection."""
     decision = call.require("edit", KIND, identifier)
     secrets = given.secrets.given()
     if given.name is None and given.place is None and given.allow_code is None and not secrets:
@@ -62,7 +62,7 @@ def change(call: Call, identifier: str, given: ConnectionPatch) -> None:
 
 
 def delete(call: Call, identifier: str) -> str:
-    """Delete a connection that nothing uses; the name it had."""
+    """Delete an unused connection; returns its name."""
     decision = call.require("delete", KIND, identifier)
     name = presentation.one(call, identifier).name
     for noun, count in repository.users(call.connection, identifier).items():
@@ -76,7 +76,7 @@ def delete(call: Call, identifier: str) -> str:
 
 
 def shown(call: Call, identifier: str) -> ConnectionOut:
-    """A connection; where it points only for who may reach or edit it."""
+    """A connection, with its host and settings only if the caller may use or edit it."""
     resource = presentation.one(call, identifier)
     item = repository.shown(call.connection, [resource])[0]
     gateway = repository.gateway_of(call.connection, identifier)

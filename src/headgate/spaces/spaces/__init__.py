@@ -1,1 +1,1 @@
-"""Data spaces and what lives in them."""
+"""Data spaces and their content."""

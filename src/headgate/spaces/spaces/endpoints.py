@@ -1,4 +1,4 @@
-"""Data spaces over HTTP."""
+"""Data space endpoints."""
 
 from typing import Annotated
 
@@ -25,20 +25,20 @@ Sort = Annotated[ResourceSort, Query(description="The sort order; a leading minu
 def list_spaces(
     call: Call, sort: Sort = ResourceSort.name, prefix: Prefix = "", limit: Limit = DEFAULT_LIMIT, cursor: After = None
 ) -> SpacePage:
-    """Spaces by page: those in which the caller has a role, and all of them for admins."""
+    """List spaces: those in which the caller has a role, or all of them for admins."""
     resources, following = presentation.listed(call, "space", sort, prefix, limit, cursor)
     return SpacePage(items=repository.shown(call.connection, resources), next_cursor=following)
 
 
 @router.governed("POST", "", OnOrganization("create_space"), Audit.changes, errors=[Conflict])
 def create_space(call: Call, body: NewSpace) -> SpaceOut:
-    """Make a data space and own it. `POST /api/access/changes` with `give_space_role` lets others in."""
+    """Create a data space and become its owner. `POST /api/access/changes` with `give_space_role` adds members."""
     return _shown(call, service.create(call, body.name))
 
 
 @router.governed("GET", "/{space_id}", MemberOn("see", "space_id"), Audit.reads)
 def get_space(call: Call, space_id: SpaceId) -> SpaceOut:
-    """One space, with what the caller can do with it."""
+    """Get a space with the caller's actions on it."""
     call.note_read("see", "space", space_id)
     return _shown(call, space_id)
 

@@ -34,4 +34,4 @@ gateway_table = Table(
     Column("space_id", Id, ForeignKey("spaces.id"), nullable=False),
     Index("ix_gateways_space_id", "space_id"),
 )
-"""A worker in another network, through which connections can go."""
+"""A worker in another network through which connections can be routed."""

@@ -1,4 +1,4 @@
-"""Spaces in the database."""
+"""Database access to spaces."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,7 +16,7 @@ _spaces, _members = space_table.c, member_table.c
 
 
 def shown(connection: Connection, result: Sequence[Resource]) -> list[SpaceOut]:
-    """Spaces with their owners: one statement for any number of them."""
+    """Spaces with their owners, in one statement."""
     query = select(_spaces.id, _spaces.personal, _members.id.label("owner"), _members.name).outerjoin(
         member_table, (_members.id == _spaces.owner_id) & _members.removed_at.is_(None)
     )

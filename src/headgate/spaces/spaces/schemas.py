@@ -1,4 +1,4 @@
-"""Data spaces, as the API takes and shows them."""
+"""API schemas of data spaces."""
 
 from datetime import datetime
 
@@ -11,13 +11,13 @@ from headgate.platform.resources.names import NameText
 
 
 class NewSpace(Input):
-    """A space to make."""
+    """A space to create."""
 
     name: NameText
 
 
 class SpaceOut(BaseModel):
-    """A data space, with what the caller can do with it."""
+    """A data space, with the caller's actions on it."""
 
     id: str = Field(examples=["spc_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Sales data"])
@@ -31,7 +31,7 @@ class SpaceOut(BaseModel):
 
 
 class SpacePage(BaseModel):
-    """A page of the list of spaces."""
+    """A page of spaces."""
 
     items: list[SpaceOut]
     next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")

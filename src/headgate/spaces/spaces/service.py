@@ -1,4 +1,4 @@
-"""Makes data spaces."""
+"""Creates data spaces."""
 
 from sqlalchemy import insert
 
@@ -9,7 +9,9 @@ from headgate.spaces.spaces.models import space_table
 
 
 def create(call: Call, name: str) -> str:
-    """Make a space that the caller owns; its id. Who may not make spaces learns nothing of the names of others."""
+    """Create a space owned by the caller and return its id. Callers without that right learn nothing about existing
+    names.
+    """
     decision = call.require("create_space", "organization", "organization")
     member = call.caller.member
     presentation.refuse_twin(call, "space", name)
