@@ -11,7 +11,7 @@ storage_table = Table(
     Column("shared_for_use", Boolean, default=False, nullable=False),
     Column("shared_for_maintenance", Boolean, default=False, nullable=False),
 )
-"""Where a data mart keeps its data."""
+"""The system in which a data mart stores its data."""
 
 data_mart_table = Table(
     "data_marts",
@@ -25,7 +25,7 @@ data_mart_table = Table(
     Index("ix_data_marts_storage_id", "storage_id"),
     Index("ix_data_marts_acts_for_id", "acts_for_id"),
 )
-"""A published set of data; `acts_for_id` is who last saved its definition."""
+"""A published data set; `acts_for_id` is the member who last saved its definition."""
 
 destination_table = Table(
     "destinations",
@@ -35,7 +35,7 @@ destination_table = Table(
     Column("shared_for_maintenance", Boolean, default=False, nullable=False),
     Column("deleted_at", UtcDateTime),
 )
-"""An endpoint with credentials to which reports and deliveries go; deleting one is soft."""
+"""An endpoint with credentials for reports and deliveries; it is soft-deleted."""
 
 report_table = Table(
     "reports",
@@ -48,4 +48,6 @@ report_table = Table(
     Index("ix_reports_destination_id", "destination_id"),
     Index("ix_reports_acts_for_id", "acts_for_id"),
 )
-"""Data of a mart on its way to a destination; `acts_for_id` last saved what it delivers and where."""
+"""A delivery of a mart's data to a destination; `acts_for_id` is the member who last saved what it delivers and
+where.
+"""

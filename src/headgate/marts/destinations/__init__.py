@@ -1,1 +1,1 @@
-"""Destinations: places that deliveries and reports are sent to."""
+"""Destinations: external systems that deliveries and reports are sent to."""

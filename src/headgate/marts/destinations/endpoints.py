@@ -1,4 +1,4 @@
-"""Destinations over HTTP. Sharing, owners and contexts are changed by `POST /api/access/changes`."""
+"""Destination endpoints. Sharing, owners and contexts are changed by `POST /api/access/changes`."""
 
 from typing import Annotated
 
@@ -37,7 +37,7 @@ def list_destinations(
     limit: Limit = DEFAULT_LIMIT,
     cursor: After = None,
 ) -> DestinationPage:
-    """Destinations by page."""
+    """List destinations."""
     action = "restore" if deleted else None
     resources, following = presentation.listed(call, "destination", sort, prefix, limit, cursor, action=action)
     return DestinationPage(items=repository.shown(call.connection, resources), next_cursor=following)
@@ -45,24 +45,24 @@ def list_destinations(
 
 @router.governed("POST", "", SignedIn("makes destinations, whatever their role"), Audit.changes, errors=[Conflict])
 def create_destination(call: Call, body: NewDestination) -> DestinationOut:
-    """Make a destination and own it; nobody else sees it until it is shared. Secrets are stored sealed and never given
-    out again.
+    """Create a destination and become its owner; it is private until it is shared. Secrets are stored sealed and never
+    returned.
     """
     return service.shown(call, service.create(call, body))
 
 
 @router.governed("GET", "/{destination_id}", MemberOn("see", "destination_id"), Audit.reads)
 def get_destination(call: Call, destination_id: DestinationId) -> DestinationOut:
-    """One destination, with where it points; which secrets are set, not what they are."""
+    """Get a destination with its host and settings, and with the names of stored secrets but not their values."""
     call.note_read("see", "destination", destination_id)
     return service.shown(call, destination_id)
 
 
 @router.governed("PATCH", "/{destination_id}", MemberOn("edit", "destination_id"), Audit.changes, errors=[Conflict])
 def change_destination(call: Call, destination_id: DestinationId, body: DestinationPatch) -> DestinationOut:
-    """Change a destination. Pointing it somewhere else (host, port, database, path, bucket, URL, TLS) clears its
-    secrets, unless they are given with it, and holds what is sent there until someone who may start that confirms the
-    new place.
+    """Change a destination. A change of host, port, database, path, bucket, URL or TLS settings deletes the secrets,
+    unless the request includes new ones, and stops deliveries to it until a member who may start them confirms the
+    change.
     """
     service.change(call, destination_id, body)
     return service.shown(call, destination_id)
@@ -70,12 +70,12 @@ def change_destination(call: Call, destination_id: DestinationId, body: Destinat
 
 @router.governed("DELETE", "/{destination_id}", MemberOn("delete", "destination_id"), Audit.changes)
 def delete_destination(call: Call, destination_id: DestinationId) -> DestinationDeleted:
-    """Delete a destination, even if it is in use: what sends to it does not start until it is restored or replaced."""
+    """Delete a destination, even if it is in use: deliveries to it do not start until it is restored or replaced."""
     return service.delete(call, destination_id)
 
 
 @router.governed("POST", "/{destination_id}/restore", MemberOn("restore", "destination_id"), Audit.changes)
 def restore_destination(call: Call, destination_id: DestinationId) -> DestinationOut:
-    """Bring a deleted destination back, with its secrets."""
+    """Restore a deleted destination with its secrets."""
     service.restore(call, destination_id)
     return service.shown(call, destination_id)

@@ -1,4 +1,4 @@
-"""Destinations in the database."""
+"""Database access to destinations."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,7 +19,7 @@ _destinations, _members = destination_table.c, member_table.c
 
 
 def shown(connection: Connection, result: Sequence[Resource]) -> list[DestinationItem]:
-    """Destinations with their owners: two statements for any number of them."""
+    """Destinations with their owners, in two statements."""
     ids = [resource.id for resource in result]
     query = select(destination_table, place_table.c.place_kind).outerjoin(
         place_table, place_table.c.id == _destinations.id
@@ -45,7 +45,7 @@ def _shown(resource: Resource, row: Any, owners: list[Named]) -> DestinationItem
 
 
 def users(connection: Connection, identifier: str) -> Users:
-    """How many reports and pipelines send to a destination."""
+    """The number of reports and pipelines that send to a destination."""
     reports = select(func.count()).where(report_table.c.destination_id == identifier)
     pipelines = select(func.count()).where(pipeline_table.c.destination_id == identifier)
     return Users(reports=connection.execute(reports).scalar_one(), pipelines=connection.execute(pipelines).scalar_one())

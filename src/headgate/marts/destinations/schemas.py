@@ -1,4 +1,4 @@
-"""Destinations, as the API takes and shows them."""
+"""API schemas of destinations."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from headgate.platform.resources.names import NameText
 
 
 class NewDestination(Input):
-    """A destination to make."""
+    """A destination to create."""
 
     name: NameText
     place: Target
@@ -21,7 +21,7 @@ class NewDestination(Input):
 
 
 class DestinationPatch(Input):
-    """What to change of a destination; what is left out stays. A `place` is given whole."""
+    """Changes to a destination; omitted fields stay unchanged. `place` is replaced as a whole."""
 
     name: NameText | None = None
     place: Target | None = None
@@ -29,7 +29,7 @@ class DestinationPatch(Input):
 
 
 class DestinationItem(BaseModel):
-    """A destination, with what the caller can do with it."""
+    """A destination, with the caller's actions on it."""
 
     id: str = Field(examples=["dst_01k6x3v9c2m4n8p0q7rs"])
     name: str = Field(examples=["Finance database"])
@@ -46,14 +46,14 @@ class DestinationItem(BaseModel):
 
 
 class Users(BaseModel):
-    """How much is sent to a destination."""
+    """The number of users of a destination."""
 
     reports: int
     pipelines: int
 
 
 class DestinationOut(DestinationItem):
-    """A destination, with where it points."""
+    """A destination, with its host and settings."""
 
     place: EndpointFieldsOut | None
     users: Users | None = Field(
@@ -62,14 +62,14 @@ class DestinationOut(DestinationItem):
 
 
 class DestinationPage(BaseModel):
-    """A page of the list of destinations."""
+    """A page of destinations."""
 
     items: list[DestinationItem]
     next_cursor: str | None = Field(description="Pass as `cursor` to get the next page; null on the last page")
 
 
 class DestinationDeleted(BaseModel):
-    """A destination that was deleted, and can be restored."""
+    """A deleted destination that can be restored."""
 
     id: str
     name: str

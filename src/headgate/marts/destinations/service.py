@@ -1,4 +1,4 @@
-"""Makes, changes, deletes and restores destinations, each in the transaction of its call and told to the audit log."""
+"""Creates, changes, deletes and restores destinations in the transaction of the call, with audit events."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ KIND = "destination"
 
 
 def create(call: Call, given: NewDestination) -> str:
-    """Make a destination that the caller owns and nobody else sees; its id."""
+    """Create a private destination owned by the caller and return its id."""
     decision = require_new(call, "create", KIND, {})
     member = call.caller.member
     presentation.refuse_twin(call, KIND, given.name)
@@ -37,7 +37,7 @@ def create(call: Call, given: NewDestination) -> str:
 
 
 def change(call: Call, identifier: str, given: DestinationPatch) -> None:
-    """Change the name, the place or the secrets of a destination."""
+    """Change the name, the settings or the secrets of a destination."""
     decision = call.require("edit", KIND, identifier)
     secrets = given.secrets.given()
     if given.name is None and given.place is None and not secrets:
@@ -54,19 +54,19 @@ def change(call: Call, identifier: str, given: DestinationPatch) -> None:
 
 
 def delete(call: Call, identifier: str) -> DestinationDeleted:
-    """Delete a destination, to be restored; what sends to it does not start any more."""
+    """Delete a destination; it can be restored. Deliveries to it no longer start."""
     name, users = presentation.one(call, identifier).name, repository.users(call.connection, identifier)
     governance.apply(call, DeleteDestination(destination=identifier))
     return DestinationDeleted(id=identifier, name=name, users=users)
 
 
 def restore(call: Call, identifier: str) -> None:
-    """Bring a deleted destination back."""
+    """Restore a deleted destination."""
     governance.apply(call, RestoreDestination(destination=identifier))
 
 
 def shown(call: Call, identifier: str) -> DestinationOut:
-    """A destination, and where it points."""
+    """A destination with its host and settings."""
     resource = presentation.one(call, identifier)
     item = repository.shown(call.connection, [resource])[0]
     users = repository.users(call.connection, identifier) if "delete" in resource.allowed else None
