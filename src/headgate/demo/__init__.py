@@ -1,1 +1,1 @@
-"""A small company to try Headgate with."""
+"""A sample company to try Headgate with."""

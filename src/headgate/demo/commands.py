@@ -1,4 +1,4 @@
-"""The commands that the demo shows, run as a member. One that does not do what the demo says ends the demo."""
+"""Runs the commands that the demo shows, each as a member. A command with an unexpected result ends the demo."""
 
 import os
 import shlex
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class StepFailed(Exception):
-    """A step of the demo that failed: the command, and what it said."""
+    """A failed step of the demo: the command and its output."""
 
     def __init__(self, command: str, output: str) -> None:
         self.command, self.said = command, output.strip()
@@ -17,7 +17,7 @@ class StepFailed(Exception):
 
 
 class MemberCommands:
-    """Runs commands of Headgate against one server, each as a member."""
+    """Runs Headgate commands against one server, each as a member."""
 
     def __init__(self, address: str, tokens: Mapping[str, str], folder: Path) -> None:
         self.address, self.tokens, self.folder = address, tokens, folder
@@ -25,7 +25,7 @@ class MemberCommands:
     def run(
         self, member: str, command: str, tell: Callable[[str], None] = lambda _: None, *, refused: str | None = None
     ) -> str:
-        """What a command prints, line by line as it comes. With `refused`, it must fail and say that."""
+        """Run a command and stream its output. With `refused`, the command must fail with this text."""
         environment = {**os.environ, "HEADGATE_SERVER_URL": self.address, "HEADGATE_TOKEN": self.tokens[member]}
         arguments = [sys.executable, "-m", "headgate.cli.main", *shlex.split(command)]
         return follow(f"headgate {command}", arguments, environment, self.folder, tell, refused=refused)
@@ -40,7 +40,9 @@ def follow(
     *,
     refused: str | None = None,
 ) -> str:
-    """What a program prints; StepFailed if it fails, or, with `refused`, if it does not fail with that."""
+    """Run a program and return its output. Raises StepFailed if it fails, or, with `refused`, if it does not fail with
+    this text.
+    """
     lines: list[str] = []
     with subprocess.Popen(  # noqa: S603 - our own command
         arguments, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -1,4 +1,6 @@
-"""The demo's pipelines: files and an API land in raw, a query and a notebook refine them, a history follows."""
+"""The demo's pipelines: files and an API land in raw, a query and a notebook refine them, and a history tracks
+changes.
+"""
 
 import json
 import threading
@@ -79,7 +81,7 @@ VERSIONS = "SELECT id, name, region, _is_current FROM trusted.customers_history 
 
 
 class _Products(BaseHTTPRequestHandler):
-    """A small API with pages."""
+    """A small paginated API."""
 
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
@@ -94,12 +96,12 @@ class _Products(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """The demo prints what matters."""
+        """No request log: the demo prints only its own output."""
 
 
 @contextmanager
 def api() -> Iterator[str]:
-    """The API, on loopback; its address."""
+    """Serve the API on loopback; yields its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Products)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -110,19 +112,21 @@ def api() -> Iterator[str]:
 
 
 class PrintedCommands:
-    """Commands, printed and run as a member; what they print comes as it is printed."""
+    """Prints commands, runs them as a member and streams their output."""
 
     def __init__(self, commands: MemberCommands) -> None:
         self._commands, self.folder = commands, commands.folder
 
     def run(self, member: str, command: str, *, quiet: bool = False, refused: str | None = None) -> str:
-        """Run a command as a member; what it printed. StepFailed if it fails, or is not refused where it must be."""
+        """Run a command as a member and return its output. StepFailed if it fails, or is not refused where it
+        must be.
+        """
         print(f"   $ headgate {command}" + ("" if member == "Tess" else f"      (as {member})"), flush=True)
         tell = (lambda _: None) if quiet else (lambda line: print(f"     {line}", flush=True))
         return self._commands.run(member, command, tell, refused=refused)
 
     def file(self, name: str, text: str) -> str:
-        """A file beside the demo's data; its name."""
+        """Create a file next to the demo's data; returns its name."""
         place = self.folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
@@ -130,7 +134,7 @@ class PrintedCommands:
 
 
 def show(commands: MemberCommands) -> None:
-    """Make the pipelines and run them, with what they print; then ask two members the same."""
+    """Create and run the pipelines with their output, then run the same query as two members."""
     shown = PrintedCommands(commands)
     print(f"\nNow data that moves, in pipelines of Tess's own (their files are in {shown.folder}).")
     with api() as place:

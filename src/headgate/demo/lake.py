@@ -1,4 +1,4 @@
-"""The demo's data: orders that a member lands, a table made of them, and one query asked by two members."""
+"""The demo's data: orders loaded by a member, a table derived from them, and one query run by two members."""
 
 import os
 import random
@@ -22,11 +22,11 @@ print(lake.load_table("service.revenue").scan().to_arrow().sort_by("region").to_
 """
 
 HIDDEN = "TABLE_OR_VIEW_NOT_FOUND"
-"""What a member is told about a table that is hidden, and about one that there is not."""
+"""The error code for a table that is hidden or does not exist."""
 
 
 def land(address: str, token: str) -> None:
-    """Write the orders into raw.orders, as a member does with plain PyIceberg."""
+    """Write the orders into raw.orders as a member, with plain PyIceberg."""
     import pyarrow as pa
     from pyiceberg.catalog.rest import RestCatalog
 
@@ -45,7 +45,7 @@ def land(address: str, token: str) -> None:
 
 
 def show(commands: MemberCommands) -> None:
-    """Land the data and ask the same of two members, by Headgate's own SQL and by plain PyIceberg."""
+    """Load the data and run the same query as two members, by Headgate's SQL and by plain PyIceberg."""
     print("\nNow with data. The same rights hold for SQL on Spark, and for every engine that speaks Iceberg.")
     print(
         f"\n6. Tess, who manages the layer raw, lands {ORDERS:,} orders in raw.orders with plain PyIceberg …",
@@ -78,7 +78,7 @@ def _ask(commands: MemberCommands, name: str, sql: str, *, refused: str | None =
 
 
 def _plain(commands: MemberCommands, name: str, refused: str | None) -> list[str]:
-    """What the printed lines answer, run as they are, in a process of their own."""
+    """Run the printed lines in a separate process and return their output."""
     preamble = f"URI, TOKEN = {f'{commands.address}/iceberg'!r}, {commands.tokens[name]!r}\n"
     environment = {"PATH": os.environ.get("PATH", "")}
     arguments = [sys.executable, "-c", preamble + PLAIN]

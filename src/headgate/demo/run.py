@@ -1,4 +1,4 @@
-"""`headgate demo`: makes the company, starts the server, asks it five questions, and says how to ask more."""
+"""`headgate demo`: creates the company, starts the server, runs five queries, and shows how to continue."""
 
 import os
 import shutil
@@ -54,7 +54,7 @@ QUESTIONS = (
 
 
 def run(folder: Path, *, stay: bool) -> int:
-    """Make the demo and serve it; without `stay`, until the questions are answered."""
+    """Create and serve the demo; without `stay`, only until the queries have run."""
     settings = _settings(folder)
     _refuse_without_what_it_needs(settings)
     print("Making Millrace Foods: 8 members, 2 groups, 2 contexts, resources of every kind …", flush=True)
@@ -77,7 +77,7 @@ def run(folder: Path, *, stay: bool) -> int:
 
 
 def _refuse_without_what_it_needs(settings: Settings) -> None:
-    """Say what this machine lacks before anything is shown."""
+    """Report missing requirements of this machine before the demo starts."""
     from headgate.execution.sandbox import bubblewrap  # noqa: PLC0415 - loads what speaks with Spark's machine
     from headgate.execution.spark import doctor  # noqa: PLC0415 - loads what speaks with Spark's machine
 
@@ -89,7 +89,7 @@ def _refuse_without_what_it_needs(settings: Settings) -> None:
 
 
 def _settings(folder: Path) -> Settings:
-    """Settings for the demo, passed on to the processes it starts."""
+    """The settings of the demo, also for its child processes."""
     if folder.exists():
         if not (folder / MARKER).exists() and any(folder.iterdir()):
             raise Conflict(f"{folder} holds something that is no demo; give --folder another place")
@@ -99,11 +99,11 @@ def _settings(folder: Path) -> Settings:
     (folder / MARKER).touch()
     os.environ[f"{PREFIX}DATA_DIR"] = str(folder.absolute())
     os.environ.setdefault(f"{PREFIX}LOG__LEVEL", "warning")
-    # Whatever database and warehouse the settings name, a demo has its own.
+    # The demo has its own database and warehouse, regardless of the settings.
     os.environ[f"{PREFIX}DATABASE__URL"] = f"sqlite:///{folder.absolute()}/headgate.db"
     os.environ[f"{PREFIX}WAREHOUSE__URL"] = f"file://{folder.absolute()}/warehouse"
     os.environ[f"{PREFIX}WAREHOUSE__EXTERNAL_ENGINES"] = "same-host"
-    # Its API is on this machine.
+    # The demo's API runs on this machine.
     os.environ[f"{PREFIX}OUTGOING__ALLOW"] = '["127.0.0.1"]'
     settings = load()
     if f"{PREFIX}SERVER__PORT" not in os.environ and _is_taken(settings.server.port):
@@ -123,7 +123,7 @@ def _is_taken(port: int) -> bool:
 
 
 def _make(settings: Settings) -> dict[str, str]:
-    """Fill the database; a token for each member that is shown."""
+    """Fill the database; returns a token for each shown member."""
     check(settings)
     database = opened(settings)
     moment = now()
