@@ -1,7 +1,7 @@
-"""Which addresses are public, and what `outgoing.allow` lists.
+"""Public addresses, and the allowlist `outgoing.allow`.
 
-`ipaddress.is_global` alone lets multicast, relays, tunnels and IPv4 inside IPv6 pass, and differs between releases of
-Python. So the ranges that are not public stand in a table here, and it has to agree as well.
+`ipaddress.is_global` alone accepts multicast, relays, tunnels and IPv4 inside IPv6, and differs between Python
+releases. So the non-public ranges are also listed in a table here, and both checks must pass.
 """
 
 import json
@@ -39,7 +39,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def meant(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address stands for (mapped, or behind NAT64); otherwise the address itself."""
+    """The IPv4 address in an IPv6 address (mapped, or by NAT64); otherwise the address itself."""
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
             return address.ipv4_mapped
@@ -49,7 +49,7 @@ def meant(address: Address) -> Address:
 
 
 def fault(address: Address) -> str | None:
-    """Why an address is not a public one, in words; None if it is."""
+    """Why an address is not public, in words; None if it is."""
     address = meant(address)
     for words, network in _NOT_PUBLIC:
         if address in network:
@@ -64,14 +64,14 @@ def fault(address: Address) -> str | None:
 
 @dataclass(frozen=True)
 class Allowed:
-    """What `outgoing.allow` lists."""
+    """The allowlist `outgoing.allow`."""
 
     names: frozenset[str]
     networks: tuple[Network, ...]
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> "Allowed":
-        """Read the setting; BadSettings names an entry that would never match."""
+        """Parse the setting; BadSettings names an entry that can never match."""
         names, networks = set[str](), list[Network]()
         for entry in entries:
             try:
@@ -86,7 +86,7 @@ class Allowed:
         return cls(frozenset(names), tuple(networks))
 
     def permits(self, address: Address) -> bool:
-        """Whether a call may go to this address: it is public, or listed in either of its spellings."""
+        """Whether a call may use this address: it is public, or listed in either of its spellings."""
         return fault(address) is None or any(
             value in network for value in (address, meant(address)) for network in self.networks
         )
@@ -100,7 +100,7 @@ def _entry(text: str) -> str | Network:
 
 
 def refusal(host: Host, spelt: str | None = None) -> CallRefused:
-    """Says why a host is not called and which setting would allow it, but never what a name leads to."""
+    """Why a host is not called, and which setting would allow it, without revealing its addresses."""
     if isinstance(host, str):
         entry, reason = host, f"{host} leads to an address that is not public"
     else:

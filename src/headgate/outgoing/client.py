@@ -1,4 +1,4 @@
-"""The one client by which Headgate calls addresses that members typed."""
+"""The HTTP client for all URLs given by members."""
 
 import re
 import ssl
@@ -33,7 +33,7 @@ _OURS = re.compile(
     r"host|content-length|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect|accept-encoding|proxy-.*"
 )
 _OF_BODY = re.compile(r"content-.*|idempotency-key")
-# Any other header may hold a secret: members name them as they like.
+# Any other header may contain a secret, because members choose the names.
 _FOR_ANYONE = frozenset(
     {"accept", "accept-encoding", "accept-language", "content-type", "idempotency-key", "user-agent"}
 )
@@ -41,7 +41,7 @@ _FOR_ANYONE = frozenset(
 
 @dataclass(frozen=True)
 class Response:
-    """An answer: its headers as they were sent, its body unpacked."""
+    """A response with its original headers and its decompressed body."""
 
     status: int
     headers: httpx.Headers
@@ -50,19 +50,19 @@ class Response:
 
 @dataclass(frozen=True)
 class StreamedResponse:
-    """An answer whose body comes in pieces while it arrives, unpacked, and as many as there are."""
+    """A response with a streamed, decompressed body of any size."""
 
     status: int
     headers: httpx.Headers
     url: str
-    """Where it came from, after redirects."""
+    """The final URL after redirects."""
 
     pieces: Iterator[bytes]
 
 
 @dataclass(frozen=True)
 class _Ask:
-    """One request of a call; a redirect makes the next one."""
+    """One request of a call; a redirect creates the next one."""
 
     method: str
     target: RequestTarget
@@ -94,7 +94,7 @@ class _Ask:
 
 
 class Outgoing:
-    """Calls URLs that members typed, if they are public or `outgoing.allow` lists them. Threads may share one."""
+    """Calls URLs given by members if they are public or in `outgoing.allow`. Thread-safe."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Outgoing:
     ) -> None:
         self._settings = settings
         self._guard = Guard(Allowed.of(settings.allow), resolver)
-        # The pool itself, not a client around it, which would keep cookies, read .netrc and heed proxies.
+        # The pool itself instead of a client, which would keep cookies, read .netrc and use proxies.
         self._pool = httpcore2.ConnectionPool(
             ssl_context=ssl_context or httpx.create_ssl_context(),
             max_connections=None,
@@ -125,9 +125,10 @@ class Outgoing:
         idempotency_key: str | None = None,
         redirects: bool = True,
     ) -> Response:
-        """Call a URL and give its answer, whatever its status, after redirects; or raise an OutgoingError.
+        """Call a URL and return its final response with any status; raises OutgoingError.
 
-        A redirect may turn a POST into a GET, which sends nothing: without `redirects`, it is the answer.
+        A redirect may turn a POST into a GET, which sends no data: without `redirects`, the redirect itself is the
+        response.
         """
         deadline = time.monotonic() + self._settings.timeout_seconds
         if method.upper() not in _METHODS:
@@ -144,9 +145,9 @@ class Outgoing:
     def stream(
         self, url: str, *, headers: Mapping[str, str] | None = None, seconds: float | None = None
     ) -> Iterator[StreamedResponse]:
-        """GET a URL whose answer may be large, after redirects, within these seconds; or raise an OutgoingError.
+        """GET a URL with a large response, following redirects, within `seconds`; raises OutgoingError.
 
-        The other side may be silent for `outgoing.timeout_seconds` at most. How much is taken is for the caller to say.
+        The server may be silent for at most `outgoing.timeout_seconds`. The caller limits the size.
         """
         deadline = time.monotonic() + (seconds or self._settings.timeout_seconds)
         ask = _Ask("GET", read_url(url), _headers(headers or {}, None) | {"accept-encoding": "identity"}, None)
@@ -159,7 +160,7 @@ class Outgoing:
                 opened.response.close()
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         self._pool.close()
 
     def _follow(self, ask: _Ask, deadline: float, send: Callable[[_Ask, float], "_A"]) -> "_A":
@@ -179,7 +180,7 @@ class Outgoing:
         raise CallRefused(f"{first} redirects more than {MAX_REDIRECTS} times")
 
     def _open(self, ask: _Ask, deadline: float) -> "_Opened":
-        """Send a request, and read the answer's head; its body too if it is a redirect, which nobody reads."""
+        """Send a request and read the response head, and the body of a redirect, which is discarded."""
         self._guard.check(ask.target)
         with _plainly(ask.target, self._settings):
             response = self._pool.handle_request(ask.core(deadline))
@@ -200,7 +201,7 @@ class Outgoing:
                 opened.response.close()
 
     def _body(self, pieces: Iterable[bytes], headers: httpx.Headers) -> bytes:
-        """Read a body; it may be too large as sent, and again once unpacked."""
+        """Read a body; the limit applies to the compressed and the decompressed size."""
         limit = self._settings.max_response_bytes
         body = bytearray()
         for piece in _limited(_unpacked(_limited(pieces, limit), headers), limit):
@@ -210,7 +211,7 @@ class Outgoing:
 
 @dataclass(frozen=True)
 class _Opened:
-    """An answer of which the head was read."""
+    """A response whose head was read."""
 
     status: int
     headers: httpx.Headers
@@ -222,17 +223,19 @@ _A = TypeVar("_A", Response, _Opened)
 
 
 class _Garbled(Exception):
-    """The answer is packed in a way that was not asked for, or is damaged."""
+    """The response has an unexpected encoding or is corrupt."""
 
 
 class _Overflow(Exception):
-    """The answer goes on beyond the limit."""
+    """The response exceeds the size limit."""
 
 
 def check_url(
     url: str, settings: OutgoingSettings, *, resolve: bool = False, resolver: Resolver = system_resolver
 ) -> None:
-    """Judge a URL when it is saved: its form and the address in it, and with `resolve` also where its name leads."""
+    """Validate a URL when it is saved: its form and literal address, and with `resolve` also the addresses of its host
+    name.
+    """
     guard, target = Guard(Allowed.of(settings.allow), resolver), read_url(url)
     guard.check(target)
     if resolve:
@@ -279,7 +282,7 @@ def _unpacked(pieces: Iterable[bytes], headers: httpx.Headers) -> Iterator[bytes
 
 
 def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Unpack gzip in small steps; what follows its end is left out."""
+    """Decompress gzip in small steps; data after its end is ignored."""
     inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
     started = False
     for piece in pieces:
@@ -293,7 +296,7 @@ def _inflated(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 @contextmanager
 def _plainly(target: RequestTarget, settings: OutgoingSettings) -> Iterator[None]:
-    """Say what went wrong below in words, without what a name led to."""
+    """Translate low-level errors into messages without resolved addresses."""
     host, port = target.origin[1:]
     try:
         yield

@@ -1,7 +1,7 @@
-"""Folders on this machine: below those that the settings allow, whatever symbolic links lie on the way.
+"""Folders on this machine, limited to those allowed by the settings, also through symbolic links.
 
-A path is resolved when it is saved and again when it is used. Then everything is opened from a handle of the allowed
-folder, component by component, and no link is followed: one that is put there after the check leads nowhere.
+A path is resolved when it is saved and again when it is used. Then everything is opened relative to a handle of the
+allowed folder, component by component, without following links, so a link created after the check has no effect.
 """
 
 import os
@@ -16,11 +16,11 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class FolderNotAllowed(ValueError):
-    """A folder that the settings do not allow, or that leads out of what they allow; says what to do."""
+    """The folder is not allowed by the settings, or leads out of the allowed ones; the message says what to do."""
 
 
 def check_saved(path: str, allowed: Sequence[Path], setting: str) -> None:
-    """Judge a folder as at a save, with the links that there are on this machine; OutOfBounds if it is not allowed."""
+    """Validate a folder when it is saved, with the links on this machine; raises OutOfBounds."""
     _check_written(path, allowed, setting)
     _resolved(path, allowed, setting)
 
@@ -33,7 +33,7 @@ def _check_written(path: str, allowed: Sequence[Path], setting: str) -> None:
 
 
 def _resolved(path: str, allowed: Sequence[Path], setting: str) -> tuple[Path, tuple[str, ...]]:
-    """An allowed folder, and the names from there to where a path leads, all links followed."""
+    """The allowed folder, and the path below it after resolving all links."""
     try:
         result = Path(path).resolve()
         for folder in allowed:
@@ -49,7 +49,7 @@ def _resolved(path: str, allowed: Sequence[Path], setting: str) -> tuple[Path, t
 
 @dataclass(frozen=True, slots=True)
 class FolderFile:
-    """A regular file below a folder: its path from there, and its facts."""
+    """A regular file below a folder: its relative path and its facts."""
 
     name: str
     facts: os.stat_result
@@ -57,13 +57,13 @@ class FolderFile:
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """An allowed folder, opened. `path` is where it really is; what is done goes by `handle`."""
+    """An opened allowed folder. `path` is its real path; operations use `handle`."""
 
     path: Path
     handle: int
 
     def files(self) -> Iterator[FolderFile]:
-        """The regular files below, in order. Links to files below count as files, other links are left out."""
+        """The regular files below, in order. Links to files below count as files, other links are omitted."""
         for folder, inner, names, handle in os.fwalk(".", dir_fd=self.handle, onerror=None):
             inner.sort()
             for name in sorted(names):
@@ -86,7 +86,7 @@ class Root:
             os.close(opened_file)
 
     def open(self, name: str) -> int:
-        """A regular file below, as a handle to read; OutOfBounds for what leads out, or is no regular file."""
+        """Open a regular file below for reading; OutOfBounds if it leads out or is not a regular file."""
         target = (self.path / name).resolve()
         if not target.is_relative_to(self.path) or target == self.path:
             raise FolderNotAllowed(f"{name} leads out of its folder by a symbolic link")
@@ -107,7 +107,7 @@ class Root:
 
 @contextmanager
 def opened(path: str, allowed: Sequence[Path], setting: str) -> Iterator[Root]:
-    """A folder as it really is, all links followed, if it lies below an allowed one; OutOfBounds otherwise."""
+    """Open the real folder of a path if it is below an allowed one; otherwise OutOfBounds."""
     _check_written(path, allowed, setting)
     root, parts = _resolved(path, allowed, setting)
     try:
@@ -127,7 +127,7 @@ def opened(path: str, allowed: Sequence[Path], setting: str) -> Iterator[Root]:
 
 
 def walked(handle: int, parts: Sequence[str]) -> int:
-    """A handle of a folder below another, component by component; a link on the way is an OSError."""
+    """Open a folder below another, component by component; a link on the way raises OSError."""
     result = os.dup(handle)
     for part in parts:
         try:

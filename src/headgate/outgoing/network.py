@@ -1,7 +1,7 @@
-"""Resolves a name once, judges every address of the answer, and connects to none but these, within one deadline.
+"""Resolves a host name once, validates all its addresses, and connects only to these, within one deadline.
 
-The judgement stands where connections are made, so nothing can be called around it: not by a redirect, not by a name
-whose answer changes, not by a URL that two parsers read differently.
+The check happens where connections are made, so it cannot be bypassed by a redirect, a changing DNS response, or a URL
+that parsers read differently.
 """
 
 import socket
@@ -21,19 +21,19 @@ from headgate.kit.urls import RequestTarget
 from headgate.outgoing.addresses import Allowed, refusal
 
 Resolver = Callable[[str], Sequence[str]]
-"""Gives all addresses of a host name; OSError if there are none."""
+"""Resolves all addresses of a host name; OSError if there are none."""
 
 _LOOPBACK = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
 _PIECE = 16 << 10
 
 
 def system_resolver(name: str) -> list[str]:
-    """The addresses that this machine finds for a name."""
+    """The addresses of a name from the system resolver."""
     return [str(result[4][0]) for result in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
 
 
 def remaining_seconds(deadline: float | None) -> float:
-    """The seconds until a deadline; a timeout if it has passed, or if there is none."""
+    """The seconds until a deadline; raises a timeout if it has passed or is missing."""
     seconds = (deadline or 0.0) - time.monotonic()
     if seconds <= 0:
         raise httpcore2.TimeoutException
@@ -41,17 +41,17 @@ def remaining_seconds(deadline: float | None) -> float:
 
 
 class Guard:
-    """Says where calls may go."""
+    """Decides which hosts may be called."""
 
     def __init__(self, allowed: Allowed, resolver: Resolver) -> None:
         self._allowed, self._resolver = allowed, resolver
 
     def check(self, target: RequestTarget) -> None:
-        """Judge what the URL says by itself: an address, or a name that always means this machine."""
+        """Validate what the URL itself contains: an address, or a name that always means this machine."""
         self.check_host(target.host, target.spelt)
 
     def check_host(self, host: Host, spelt: str | None = None) -> None:
-        """The same of a host that stands alone."""
+        """Validate a host without a URL."""
         if isinstance(host, str):
             if self._is_local(host):
                 raise refusal(host)
@@ -59,13 +59,13 @@ class Guard:
             raise refusal(host, spelt)
 
     def _is_local(self, name: str) -> bool:
-        """Whether a name means this machine without asking anyone, and nothing permits that."""
+        """Whether a name means this machine without a DNS lookup and is not allowed."""
         if name in self._allowed.names or not f".{name}".endswith(".localhost"):
             return False
         return not any(self._allowed.permits(address) for address in _LOOPBACK)
 
     def addresses(self, host: Host, deadline: float) -> list[Address]:
-        """The addresses of a host, all of them judged: one that is not permitted spoils the answer."""
+        """The addresses of a host. If any is not permitted, the host is refused."""
         if not isinstance(host, str):
             results = [host]
         else:
@@ -77,7 +77,7 @@ class Guard:
         return results
 
     def _resolve(self, name: str, deadline: float) -> list[Address]:
-        """Ask in a thread, since the system's resolver knows no timeout and a hostile name server takes its time."""
+        """Resolve in a thread, because the system resolver has no timeout and a hostile DNS server may be slow."""
         answer: Future[Sequence[str]] = Future()
 
         def ask() -> None:
@@ -99,7 +99,7 @@ class Guard:
 
 
 class GuardedBackend(httpcore2.NetworkBackend):
-    """Makes the connections of a pool. What the pool calls a timeout is here the moment when all must be over."""
+    """Opens the connections of a pool. The pool's timeout is used as the absolute deadline."""
 
     def __init__(self, guard: Guard, silent_seconds: float) -> None:
         self._guard, self._plain = guard, httpcore2.SyncBackend()
@@ -113,7 +113,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
-        """Connect to an address of this host that was judged; each gets its share of the time that is left."""
+        """Connect to a validated address of this host; each attempt gets a share of the remaining time."""
         addresses = self._guard.addresses(_read(host), timeout or 0.0)
         failure: Exception = httpcore2.ConnectError()
         for number, address in enumerate(addresses):
@@ -127,7 +127,7 @@ class GuardedBackend(httpcore2.NetworkBackend):
 
 
 def _read(host: str) -> Host:
-    """What the pool was told to connect to, which is already in its usual spelling."""
+    """Parse the host from the pool, which is already normalized."""
     try:
         return ip_address(host)
     except ValueError:
@@ -135,7 +135,7 @@ def _read(host: str) -> Host:
 
 
 class _Timed(httpcore2.NetworkStream):
-    """A connection, used by one call after the other, each with its own deadline, and never silent for long."""
+    """A reusable connection with a deadline per call and a limit on silence."""
 
     def __init__(self, stream: httpcore2.NetworkStream, silent_seconds: float) -> None:
         self._stream, self._silent = stream, silent_seconds

@@ -1,9 +1,9 @@
-"""The way out for programs that connect by themselves, such as Spark: a proxy that speaks SOCKS5 and HTTP CONNECT.
+"""The egress proxy for programs that open connections themselves, such as Spark: SOCKS5 and HTTP CONNECT.
 
-It connects to nothing but the hosts that work under way has declared, and to our own parts. Each name is looked up
-here, once a connection, and every address is judged as for all calls; the program behind it looks nothing up. Work that
-shows its ticket (HTTP, or SOCKS5 with a password) reaches its own hosts alone; a program that runs the work of several,
-and cannot show one, reaches those of all that are under way.
+It connects only to hosts declared by active work, and to Headgate's own services. It resolves each name once per
+connection and validates every address as for all outgoing calls; the programs behind it resolve nothing. Work that
+sends its ticket (HTTP, or SOCKS5 with a password) reaches only its own hosts. A program that runs several pieces of
+work and cannot send tickets reaches the hosts of all of them.
 """
 
 import base64
@@ -47,20 +47,20 @@ Address = tuple[str, int]
 
 @dataclass(eq=False)
 class ProxyTicket:
-    """What one piece of work may reach, and why it did not reach it."""
+    """The hosts that one piece of work may reach, and its failed connections."""
 
     hosts: frozenset[tuple[Host, int]]
     user: str = field(default_factory=lambda: secrets.token_hex(8))
     password: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     refused: list[str] = field(default_factory=list)
-    """Connections that are never made, and why."""
+    """Connections that are refused permanently, with reasons."""
 
     failed: list[str] = field(default_factory=list)
-    """Connections that could not be made this time."""
+    """Connections that failed this time."""
 
 
 class Egress:
-    """The proxy. `always` are our own parts, by the address that a program asks for; they are not judged."""
+    """The proxy. `always` are Headgate's own services by the requested address; they are not validated."""
 
     def __init__(
         self,
@@ -81,14 +81,14 @@ class Egress:
         may_come: Callable[[socket.socket], bool] = lambda _: True,
         taken: Callable[[socket.socket], socket.socket] = lambda near: near,
     ) -> None:
-        """Take connections from now on, in threads of its own: those that come, or what each of them hands over."""
+        """Accept connections in separate threads: direct ones, or those handed over by each."""
         self._listeners.append(listener)
         arguments = (listener, may_come, taken)
         threading.Thread(target=self._accept, args=arguments, daemon=True, name="egress").start()
 
     @contextmanager
     def admit(self, hosts: Iterable[Address]) -> Iterator[ProxyTicket]:
-        """Let work reach these hosts, for as long as this block lasts; Refused or Unreachable says why it may not."""
+        """Admit work to these hosts while this context is active; raises Refused or Unreachable."""
         ticket = ProxyTicket(frozenset((read_host(_bare(host)), port) for host, port in hosts))
         for host, _ in ticket.hosts:
             self._guard.addresses(host, time.monotonic() + DIAL_SECONDS)
@@ -101,7 +101,7 @@ class Egress:
                 del self._tickets[ticket.user]
 
     def close(self) -> None:
-        """Take no more connections, and end those under way."""
+        """Close the listener and all connections."""
         for listener in self._listeners:
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)
@@ -112,7 +112,7 @@ class Egress:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    # Connections, each in a thread of its own
+    # Connections, each in a separate thread
 
     def _accept(
         self,
@@ -125,7 +125,7 @@ class Egress:
                 near, _ = listener.accept()
             except OSError as error:
                 if error.errno in {errno.EBADF, errno.EINVAL}:
-                    # It was closed. All else, as a want of handles, passes.
+                    # The listener was closed. Other errors, such as missing file descriptors, are transient.
                     return
                 time.sleep(ACCEPT_AGAIN_SECONDS)
                 continue
@@ -178,7 +178,7 @@ class Egress:
                 self._open.discard(connection)
 
     def _of(self, wanted: ConnectRequest) -> list[ProxyTicket] | None:
-        """The tickets that count for a connection; None for one that is not known."""
+        """The tickets that apply to a connection; None for an unknown one."""
         with self._lock:
             if wanted.user is None:
                 return list(self._tickets.values())
@@ -188,7 +188,7 @@ class Egress:
         return [proxy_ticket]
 
     def _dialled(self, wanted: ConnectRequest, tickets: list[ProxyTicket]) -> tuple[socket.socket | None, str, str]:
-        """A connection; or none, which kind of trouble there was, and why."""
+        """A connection; or None, with the kind of error and its reason."""
         ours = self._always.get((wanted.host, wanted.port))
         if ours is not None:
             return _our_own(ours)
@@ -213,7 +213,9 @@ class Egress:
     def _judged(
         self, host: Host, port: int, tickets: list[ProxyTicket], deadline: float
     ) -> tuple[list[ProxyTicket], list[str]]:
-        """The tickets that declare a host, and its addresses. A program may ask for an address that it looked up."""
+        """The tickets that declare a host, and its addresses. A program may also request an address that it resolved
+        itself.
+        """
         concerned = [ticket for ticket in tickets if (host, port) in ticket.hosts]
         if concerned:
             return concerned, [str(address) for address in self._guard.addresses(host, deadline)]
@@ -234,7 +236,7 @@ def _our_own(address: Address) -> tuple[socket.socket | None, str, str]:
 
 
 def _bare(host: str) -> str:
-    """A host as URLs write it."""
+    """A host as written in URLs."""
     with suppress(ValueError):
         return f"[{host}]" if ip_address(host).version == 6 else host
     return host
@@ -282,5 +284,5 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 def authorization(ticket: ProxyTicket) -> str:
-    """The header by which work shows its ticket to the proxy."""
+    """The proxy authorization header for a ticket."""
     return "Basic " + base64.b64encode(f"{ticket.user}:{ticket.password}".encode()).decode()

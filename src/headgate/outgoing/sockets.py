@@ -1,4 +1,6 @@
-"""Connections to hosts that members typed, by other protocols than HTTP: resolved once, judged, dialled by address."""
+"""Connections to hosts given by members over protocols other than HTTP: resolved once, validated, connected by
+address.
+"""
 
 import socket
 import time
@@ -15,14 +17,14 @@ from headgate.settings.outgoing import OutgoingSettings
 
 @dataclass(frozen=True, slots=True)
 class ResolvedHost:
-    """A host whose addresses were judged: connect to these, and to nothing that its name may lead to later."""
+    """A host with validated addresses: connect only to these, whatever its name resolves to later."""
 
     name: str
     port: int
     addresses: tuple[Address, ...]
 
     def connect(self, deadline: float) -> socket.socket:
-        """A connection to one of the addresses; each gets its share of the time that is left."""
+        """Connect to one of the addresses; each attempt gets a share of the remaining time."""
         for number, address in enumerate(self.addresses):
             try:
                 share = remaining_seconds(deadline) / (len(self.addresses) - number)
@@ -36,14 +38,16 @@ class ResolvedHost:
 
 
 def check_host(text: str, settings: OutgoingSettings) -> None:
-    """Judge a host when it is saved: the address in it, or a name that always means this machine; Refused says why."""
+    """Validate a host when it is saved: its literal address, or a name that always means this machine; raises
+    Refused.
+    """
     Guard(Allowed.of(settings.allow), system_resolver).check_host(_host(text), text)
 
 
 def dial(
     text: str, port: int, settings: OutgoingSettings, deadline: float, resolver: Resolver | None = None
 ) -> ResolvedHost:
-    """Find the addresses of a host and judge them all; Refused or Unreachable says what is wrong."""
+    """Resolve a host and validate all its addresses; raises Refused or Unreachable."""
     host, guard = _host(text), Guard(Allowed.of(settings.allow), resolver or system_resolver)
     guard.check_host(host, text)
     try:
