@@ -1,8 +1,8 @@
-"""Paths below the address of an HTTP connection, as streams name them."""
+"""URL paths of streams, relative to the base URL of an HTTP connection."""
 
 
 def check_api_path(path: str) -> None:
-    """Refuse a path that leads elsewhere than below its connection's address; ValueError says why."""
+    """Reject a path that leads outside of the base URL; raises ValueError with the reason."""
     plain = path.partition("?")[0]
     if "://" in plain or path.startswith("//"):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What workers and the server say to each other about connection checks."""
+"""Messages between workers and the server about connection checks."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -27,7 +27,7 @@ class DiscoveredColumn(BaseModel):
 
 
 class DiscoveredStream(BaseModel):
-    """Something that a pipeline could read."""
+    """A stream that a pipeline could read."""
 
     name: str = Field(examples=["public.orders"], description="As a stream of a pipeline names it")
     sort: str = Field(examples=["table"], description="table, view or file")

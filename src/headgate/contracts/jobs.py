@@ -1,4 +1,4 @@
-"""What workers and the server say to each other about jobs of every kind. A newer worker may send more fields."""
+"""Messages between workers and the server about jobs of all kinds. A newer worker may send additional fields."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from headgate.kit.request_models import LooseInput
 MAX_LINES = 500
 MAX_LINE = 4000
 LEAVING = "leaving"
-"""The field of a worker's state that says that it shuts down."""
+"""The field of a worker's state that reports its shutdown."""
 WorkerId = Annotated[str, Field(pattern=r"^wrk_[0-9a-z]{20}$", examples=["wrk_01k6x3v9c2m4n8p0q7rs"])]
 JobId = Annotated[str, Field(pattern=r"^[a-z]{2,3}_[0-9a-z]{20}$", examples=["run_01k6x3v9c2m4n8p0q7rs"])]
 Fence = Annotated[int, Field(ge=0, le=2**31 - 1, description="The fencing number from the claim")]

@@ -1,4 +1,4 @@
-"""What workers and the server tell one another of runs. A worker that is newer may say more than the server knows."""
+"""Messages between workers and the server about runs. A newer worker may send additional fields."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -12,7 +12,7 @@ RunId = Annotated[str, Field(pattern=r"^run_[0-9a-z]{20}$", examples=["run_01k6x
 
 
 class EndpointOut(BaseModel):
-    """A connection or destination, with its secrets, for the worker that has the run."""
+    """A connection or destination with its secrets, for the worker of the run."""
 
     id: str
     kind: str
@@ -39,7 +39,7 @@ class RunPayload(BaseModel):
 
 
 class CheckIn(LooseInput):
-    """What came of an expectation."""
+    """The result of an expectation."""
 
     passed: bool
     failed_rows: Count
@@ -49,7 +49,7 @@ class CheckIn(LooseInput):
 
 
 class StepIn(LooseInput):
-    """That a step has begun, or what came of it."""
+    """The start or the result of a step."""
 
     worker: WorkerId
     fence: Fence
@@ -67,7 +67,7 @@ class StepIn(LooseInput):
 
 
 class Acknowledged(BaseModel):
-    """That it was written down."""
+    """Acknowledges that the report was stored."""
 
     id: str
 

@@ -1,4 +1,4 @@
-"""What a SQL text sets for its one statement: `SET TIME ZONE 'Europe/Madrid'; USE trusted; SELECT …`."""
+"""Session settings before a SQL statement: `SET TIME ZONE 'Europe/Madrid'; USE trusted; SELECT …`."""
 
 import re
 from dataclasses import dataclass, replace
@@ -18,24 +18,24 @@ _OFFSET = re.compile(r"[+-](?:0\d|1[0-7]):[0-5]\d|[+-]18:00")
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A statement, with the time zone and the layer that its session begins with."""
+    """A statement with the time zone and layer of its session."""
 
     sql: str
     time_zone: str = "UTC"
     layer: str | None = None
-    """Where tables are that are named without one."""
+    """The default layer of unqualified table names."""
 
     @property
     def has_settings(self) -> bool:
-        """Whether the text sets anything."""
+        """Whether the text contains settings."""
         return self != Script(self.sql)
 
 
 def split(text: str) -> Script:
-    """The statement in a text, and what is set before it; Invalid for a time zone that there is not.
+    """Split a text into settings and the statement; Invalid for an unknown time zone.
 
-    Positions in the statement stay those of the text. Settings that no statement follows are left in it: Spark's guard
-    refuses them, and says how they are written.
+    Positions in the statement stay those of the text. Settings without a following statement are not removed: Spark's
+    guard refuses them and explains the syntax.
     """
     script, end = Script(text), 0
     while (setting := _SETTING.match(text, _begin(text, end))) is not None:
@@ -49,7 +49,7 @@ def split(text: str) -> Script:
 
 
 def _begin(text: str, at: int) -> int:
-    """Where the text goes on after spaces and comments."""
+    """The position after spaces and comments."""
     while (between := _BETWEEN.match(text, at)) is not None:
         at = between.end()
     return at

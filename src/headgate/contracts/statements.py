@@ -1,4 +1,4 @@
-"""What workers and the server say to each other about SQL statements. A newer worker may send more fields."""
+"""Messages between workers and the server about SQL statements. A newer worker may send additional fields."""
 
 from typing import Annotated, Any
 
@@ -32,7 +32,7 @@ class StatementPayload(BaseModel):
 
 
 class StatementResult(LooseInput):
-    """The result of a statement; of a probe, nothing."""
+    """The result of a statement; empty for a probe."""
 
     columns: list[ColumnOut] | None = Field(None, max_length=10_000)
     rows: Count | None = None
@@ -43,7 +43,7 @@ class StatementResult(LooseInput):
 
 
 class AnalysedIn(LooseInput):
-    """The columns that the SQL of a probe would give."""
+    """The columns of a probe's SQL."""
 
     worker: WorkerId
     fence: Fence
@@ -61,13 +61,13 @@ class AnalysedIn(LooseInput):
 
 
 class ColumnsRecorded(BaseModel):
-    """The probe whose columns are known."""
+    """The probe whose columns were stored."""
 
     id: str
 
 
 class Stored(BaseModel):
-    """A page that was stored."""
+    """A stored page."""
 
     number: int
     bytes: int

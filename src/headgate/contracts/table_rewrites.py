@@ -1,4 +1,4 @@
-"""What workers and the server say to each other about table rewrites."""
+"""Messages between workers and the server about table rewrites."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Paths of files in a volume. They are keys of the database, never paths of a disk."""
+"""Paths of files in a volume. They are keys in the database, never file system paths."""
 
 import hashlib
 import unicodedata
@@ -7,10 +7,10 @@ from headgate.kit.names import BadName
 
 MAX_CHARACTERS = 1000
 MAX_BYTES = 2000
-"""What an index of PostgreSQL surely holds."""
+"""A size that a PostgreSQL index can always store."""
 MAX_SEGMENT_BYTES = 255
 LAST = "\U0010ffff"
-"""Sorts after every character that a path can hold."""
+"""Sorts after every character allowed in a path."""
 
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _NEVER = _TURNING | {"\\", "\ufffd", "\u2028", "\u2029"}
@@ -37,7 +37,7 @@ def _check_segment(segment: str) -> None:
 
 
 def check_path(text: str) -> str:
-    """The path of a file, normalised (NFC), or BadName."""
+    """The normalized (NFC) path of a file; raises BadName."""
     if any(_is_refused(character) for character in text):
         raise BadName("a path cannot contain backslashes, control characters or invalid UTF-8")
     path = unicodedata.normalize("NFC", text)
@@ -49,13 +49,13 @@ def check_path(text: str) -> str:
 
 
 def check_prefix(text: str) -> str:
-    """What paths may begin with, normalised (NFC), or BadName."""
+    """The normalized (NFC) prefix of paths; raises BadName."""
     if any(_is_refused(character) for character in text):
         raise BadName("a path cannot contain backslashes, control characters or invalid UTF-8")
     return unicodedata.normalize("NFC", text)
 
 
 def path_key(path: str) -> str:
-    """What two paths share that differ in case or in the form of their characters only (NFKC)."""
+    """A key shared by paths that differ only in case or Unicode form (NFKC)."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
     return hashlib.sha256(folded.encode()).hexdigest()

@@ -1,1 +1,1 @@
-"""What connections and destinations point at, by kind."""
+"""Configurations of external systems by kind."""

@@ -1,6 +1,6 @@
-"""What members may tell a database's driver: names on a list, each with the values that it takes.
+"""The database driver properties that members may set, each with its allowed values.
 
-A driver's properties can load classes, read files and dial elsewhere. Those here only tune how rows are fetched.
+Driver properties can load classes, read files and open connections. The allowed ones only tune how rows are fetched.
 """
 
 import re
@@ -38,7 +38,7 @@ MYSQL = {
 
 
 def checked(given: dict[str, str], known: dict[str, str]) -> dict[str, str]:
-    """The properties, if each is on the list with a value that it takes; ValueError otherwise."""
+    """The properties, if each is allowed with its value; otherwise ValueError."""
     for name, value in given.items():
         if name not in known:
             raise ValueError(f"properties: {name[:60]!r} cannot be set; the properties are {', '.join(known)}")

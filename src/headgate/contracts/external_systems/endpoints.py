@@ -1,4 +1,4 @@
-"""An external system as a worker gets it: with its secrets."""
+"""An external system for a worker, with its secrets."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A connection or destination, opened: where it is, and the secrets for it. Never logged."""
+    """A connection or destination with its secrets. Never logged."""
 
     id: str
     kind: str

@@ -1,4 +1,4 @@
-"""Texts in the configuration of a place, each checked as it is read: hosts, URLs, names, headers, folders."""
+"""Validated text fields of external system configurations: hosts, URLs, names, headers, folders."""
 
 import re
 from pathlib import PurePosixPath
@@ -27,7 +27,7 @@ HEADERS = frozenset(
         "x-workspace-id",
     }
 )
-"""The headers that a connection may send with every request, beside those that name a version."""
+"""The headers that a connection may send with every request, besides version headers."""
 _VERSION_HEADER = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*-version")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _OURS = re.compile(
@@ -109,7 +109,7 @@ def key_header(name: str) -> str:
 
 
 def headers(given: dict[str, str]) -> dict[str, str]:
-    """Headers to send with every request: those on the list, none of which carries a secret."""
+    """Headers to send with every request: only allowed ones, without secrets."""
     for name, value in given.items():
         if name.lower() not in HEADERS and not _VERSION_HEADER.fullmatch(name.lower()):
             raise ValueError(

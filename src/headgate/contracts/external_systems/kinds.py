@@ -1,6 +1,6 @@
-"""The kinds of places that connections and destinations point at, and what each is told. Typed fields only.
+"""The kinds of external systems and their configurations, with typed fields only.
 
-Secrets are never among them: each kind says which ones it takes, and they are stored apart, sealed.
+Secrets are not included: each kind declares which ones it supports, and they are stored separately and sealed.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -27,26 +27,26 @@ Unmoving = dict[str, Any]
 
 
 class EndpointFields(Input):
-    """What all kinds have."""
+    """The common fields of all kinds."""
 
     UNMOVING: ClassVar[Unmoving] = {}
-    """Fields that do not say where it is: changing any other moves it."""
+    """Fields that are not part of the endpoint: changing any other field changes the endpoint."""
 
     def takes(self) -> dict[str, bool]:
-        """The secrets that it takes, and whether it cannot work without each."""
+        """The secrets it supports, and whether each is required."""
         return {}
 
     def where(self) -> dict[str, Any]:
-        """Where it points: what two configurations of the same place have in common."""
+        """The endpoint fields, which are equal in configurations of the same endpoint."""
         return self.model_dump(mode="json", exclude=self.UNMOVING)
 
     def dials(self) -> list[str]:
-        """The hosts and URLs that it makes us call."""
+        """The hosts and URLs that Headgate connects to."""
         return []
 
 
 class Database(EndpointFields):
-    """A database behind a host and port."""
+    """A database with host and port."""
 
     UNMOVING: ClassVar[Unmoving] = {"user": True, "properties": True}
     PROPERTIES: ClassVar[dict[str, str]] = {}
@@ -125,7 +125,7 @@ class KeyAuth(Input):
 
 
 class OAuthAuth(Input):
-    """Requests carry a token that is got by the client's id and the secret `client_secret` (client credentials)."""
+    """Requests carry a token obtained with the client's id and the secret `client_secret` (client credentials)."""
 
     style: Literal["oauth2"] = "oauth2"
     token_url: Url
@@ -165,7 +165,7 @@ class Http(EndpointFields):
 
 
 class ObjectStore(EndpointFields):
-    """A prefix of a bucket in Amazon S3, or in a store that speaks the same language."""
+    """A prefix in a bucket of Amazon S3 or a compatible store."""
 
     UNMOVING: ClassVar[Unmoving] = {"access_key_id": True}
 
@@ -182,7 +182,7 @@ class ObjectStore(EndpointFields):
 
     @property
     def url(self) -> str:
-        """The endpoint that requests go to, without the bucket."""
+        """The endpoint of requests, without the bucket."""
         return self.endpoint or f"https://s3.{self.region}.amazonaws.com"
 
     def dials(self) -> list[str]:
@@ -190,14 +190,14 @@ class ObjectStore(EndpointFields):
 
 
 class Folder(EndpointFields):
-    """A folder on the machine of the worker, below one that the settings allow."""
+    """A folder on the worker's machine, within those that the settings allow."""
 
     kind: Literal["folder"] = "folder"
     path: FolderPath
 
 
 class CatalogOAuth(Input):
-    """The catalog gives a token for the client's id and the secret `client_secret`."""
+    """The catalog issues a token for the client's id and the secret `client_secret`."""
 
     style: Literal["oauth2"] = "oauth2"
     token_url: Annotated[Url | None, Field(description="Default: the catalog's token endpoint")] = None
@@ -225,21 +225,21 @@ class Iceberg(EndpointFields):
 
 AnyPlace = PostgreSql | MySql | Http | ObjectStore | Folder | Iceberg
 Source = Annotated[AnyPlace, Discriminator("kind")]
-"""What a connection can point at."""
+"""The external systems for connections."""
 Target = Annotated[PostgreSql | MySql | Http | ObjectStore | Folder, Discriminator("kind")]
-"""What a destination can point at."""
+"""The external systems for destinations."""
 
 KINDS = ("postgresql", "mysql", "http", "object_store", "folder", "iceberg")
 SECRETS = ("password", "token", "client_secret", "secret_key")
-"""Every secret that some kind takes."""
+"""All secrets that any kind supports."""
 _ADAPTER: TypeAdapter[AnyPlace] = TypeAdapter(Source)
 
 
 def parse(kind: str, config: dict[str, Any]) -> AnyPlace:
-    """A stored configuration; ValidationError for what is none."""
+    """Parse a stored configuration; raises ValidationError."""
     return _ADAPTER.validate_python({**config, "kind": kind})
 
 
 def stored(place: EndpointFields) -> dict[str, Any]:
-    """A configuration as it is stored: all but its kind, which has a column of its own."""
+    """A configuration as stored: without its kind, which has its own column."""
     return place.model_dump(mode="json", exclude={"kind"})

@@ -1,6 +1,6 @@
-"""What a pipeline is told to do, by its kind: what members write, and what is stored.
+"""Pipeline definitions by kind, as members write them and as they are stored.
 
-Typed fields only; the code in them, SQL and notebooks, runs where nothing else can be reached.
+Typed fields only. Code in them (SQL and notebooks) runs isolated.
 """
 
 from functools import cache
@@ -29,12 +29,12 @@ from headgate.kit.request_models import Input
 
 MAX_STREAMS = 500
 REJECTED = "_rejected"
-"""What the side table for rejected rows is called after its table."""
+"""Suffix of the side table for rejected rows."""
 
 
 @cache
 def _zones() -> frozenset[str]:
-    """Those that this machine knows: a look at some hundred files."""
+    """The time zones of this machine; reading them opens several hundred files."""
     return frozenset(available_timezones())
 
 
@@ -48,14 +48,14 @@ TimeZone = Annotated[str, Field(max_length=64, examples=["Europe/Berlin"]), Afte
 
 
 class Retries(Input):
-    """How often a run that failed is tried again, and when."""
+    """How often and when a failed run is retried."""
 
     times: Annotated[int, Field(ge=0, le=20)] = 0
     delay: Duration = "1 minute"
 
 
 class Common(Input):
-    """What pipelines of every kind have."""
+    """The common fields of all kinds."""
 
     expectations: Annotated[tuple[Expectation, ...], Field(max_length=100)] = ()
     retries: Retries = Retries()
@@ -74,7 +74,7 @@ class Common(Input):
 
 
 class Source(Common):
-    """Streams of a connection, or files of a volume, into tables of a layer."""
+    """Loads streams of a connection, or files of a volume, into tables of a layer."""
 
     kind: Literal["source"] = "source"
     connection: Annotated[ConnectionId | None, Field(description="Its id")] = None
@@ -102,7 +102,7 @@ class Source(Common):
 
 
 class Query(Common):
-    """SQL into a table."""
+    """Writes the result of SQL into a table."""
 
     kind: Literal["query"] = "query"
     sql: SqlBody
@@ -151,7 +151,7 @@ class Cell(Input):
 
 
 class Wheel(Input):
-    """A dependency: a wheel in a volume that the notebook declares."""
+    """A dependency: a wheel in a volume declared by the notebook."""
 
     volume: ItemRef
     path: Annotated[str, Field(max_length=1000, examples=["wheels/phonenumbers-9.0.1-py2.py3-none-any.whl"])]
@@ -171,7 +171,7 @@ _HOST = TextPattern(
 
 
 class SecretRef(Input):
-    """A secret of a connection that the notebook may read, under a name of its own."""
+    """A secret of a connection that the notebook may read under its own name."""
 
     name: Annotated[str, _SECRET_NAME, Field(examples=["api_key"])]
     connection: ConnectionId
@@ -213,7 +213,7 @@ class Notebook(Common):
 
 
 class History(Common):
-    """Every version that the rows of a table have had (slowly changing dimension, type 2)."""
+    """Keeps every version of a table's rows (slowly changing dimension, type 2)."""
 
     kind: Literal["history"] = "history"
     table: TableRef
@@ -235,7 +235,7 @@ class History(Common):
 
 
 class DeliveryIn(Input):
-    """A table to deliver, and where to."""
+    """A table to deliver and its target."""
 
     table: TableRef
     target: Annotated[
@@ -269,7 +269,7 @@ class DeliveryIn(Input):
 
 
 class Delivery(Common):
-    """Tables to a destination."""
+    """Sends tables to a destination."""
 
     kind: Literal["delivery"] = "delivery"
     destination: Annotated[DestinationId, Field(description="Its id")]
@@ -294,12 +294,12 @@ _ADAPTER: TypeAdapter[AnyDefinition] = TypeAdapter(Definition)
 
 
 def parse(value: dict[str, Any]) -> AnyDefinition:
-    """A stored definition; ValidationError for what is none."""
+    """Parse a stored definition; raises ValidationError."""
     return _ADAPTER.validate_python(value)
 
 
 def outputs(definition: AnyDefinition) -> dict[str, bool]:
-    """The tables and volumes that it writes, by name, and whether each is enabled."""
+    """The output tables and volumes by name, and whether each is enabled."""
     match definition:
         case Source():
             return {f"{definition.output_layer}.{stream.table}": stream.enabled for stream in definition.streams}
@@ -314,7 +314,7 @@ def outputs(definition: AnyDefinition) -> dict[str, bool]:
 
 
 def declared_reads(definition: AnyDefinition) -> list[str]:
-    """The tables and volumes that it says itself that it reads. A query's, and those of custom checks, are probed."""
+    """The inputs that the definition declares itself. The inputs of queries and custom checks are probed."""
     results: list[str] = []
     match definition:
         case Source():
@@ -330,7 +330,7 @@ def declared_reads(definition: AnyDefinition) -> list[str]:
 
 
 def volumes(definition: AnyDefinition) -> set[str]:
-    """Of all that it names, the volumes."""
+    """The names that refer to volumes."""
     match definition:
         case Source(volume=str(found)):
             return {found}
@@ -340,7 +340,7 @@ def volumes(definition: AnyDefinition) -> set[str]:
 
 
 def checked(definition: Any) -> set[str]:
-    """The tables that expectations may be about: those that it writes, or sends."""
+    """The tables that expectations may check: outputs and delivered tables."""
     if isinstance(definition, Delivery):
         return {table.table for table in definition.tables}
     written = set(outputs(definition))
@@ -348,7 +348,7 @@ def checked(definition: Any) -> set[str]:
 
 
 def connections(definition: AnyDefinition) -> list[str]:
-    """The ids of the connections that it uses."""
+    """The ids of the connections it uses."""
     match definition:
         case Source(connection=str(found)):
             return [found]
@@ -358,5 +358,5 @@ def connections(definition: AnyDefinition) -> list[str]:
 
 
 def custom_checks(definition: AnyDefinition) -> list[Expectation]:
-    """The expectations with SQL of their own, whose reads only Spark can tell."""
+    """The expectations with custom SQL, whose inputs only Spark can determine."""
     return [expectation for expectation in definition.expectations if expectation.check == "sql"]

@@ -1,4 +1,6 @@
-"""What a destination's kind takes: which targets, and which ways to write. Asked at a save, and again by a run."""
+"""The targets and write modes that each kind of destination supports. Checked when a pipeline is saved and again by
+each run.
+"""
 
 import re
 
@@ -8,7 +10,7 @@ from headgate.kit.names import is_text
 DATABASES = frozenset({"postgresql", "mysql"})
 FILES = frozenset({"object_store", "folder"})
 OURS = "headgate_"
-"""What the names of our own tables in a database begin with."""
+"""Name prefix of Headgate's own tables in a database."""
 
 _NAME = re.compile(r"[^\W\d][\w$-]{0,62}")
 _SYSTEM = re.compile(r"pg_.*|information_schema|mysql|performance_schema|sys", re.IGNORECASE)
@@ -16,7 +18,7 @@ _MOST_BYTES = 63
 
 
 def check(sending: DeliveryIn, kind: str) -> None:
-    """See that a kind of destination takes this; ValueError says why not, and what to write."""
+    """Check that a kind of destination supports this target; raises ValueError with the reason and what to write."""
     if kind in DATABASES:
         table_of(sending.target)
     elif kind in FILES:
@@ -32,7 +34,7 @@ def check(sending: DeliveryIn, kind: str) -> None:
 
 
 def table_of(target: str) -> tuple[str, str]:
-    """The schema and the name of a database's table."""
+    """The schema and the name of a database table."""
     schema, _, table = target.partition(".")
     if not (_is_name(schema) and _is_name(table)):
         raise ValueError(
@@ -51,7 +53,7 @@ def _is_name(text: str) -> bool:
 
 
 def folder_of(target: str) -> tuple[str, ...]:
-    """The folders, one in the other, that files go to."""
+    """The nested folders for files."""
     parts = tuple(target.strip("/").split("/"))
     if not is_text(target) or any(not part or part[0] in "._" or part.strip() != part for part in parts):
         raise ValueError(
@@ -64,7 +66,7 @@ def folder_of(target: str) -> tuple[str, ...]:
 
 
 def path_of(target: str) -> str:
-    """The path below a destination's address."""
+    """The path relative to a destination's base URL."""
     plain = target.lower().replace("%2e", ".").split("/")
     if not is_text(target) or "://" in target or target.startswith("//") or {"?", "#"} & set(target):
         raise ValueError(

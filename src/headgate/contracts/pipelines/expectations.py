@@ -1,4 +1,4 @@
-"""What is expected of an output: checked before a run publishes it."""
+"""Expectations: checks of an output before a run publishes it."""
 
 from typing import Annotated, Literal
 
@@ -11,10 +11,10 @@ Scalar = str | int | float | bool
 
 
 class Expectation(Input):
-    """One check of an output table; `severity` says whether its failure warns, or stops the run before it publishes.
+    """A check of an output table; `severity` determines whether a failure warns or stops the run before it publishes.
 
-    not_null, unique, accepted, range, pattern and reference are about `columns`; rows and freshness about the table;
-    sql is a query of one's own whose rows are the failures.
+    not_null, unique, accepted, range, pattern and reference check `columns`; rows and freshness check the table; sql is
+    a custom query whose rows are the failures.
     """
 
     table: TableRef

@@ -1,4 +1,4 @@
-"""The small texts of definitions: names of tables and columns, lengths of time, partition transforms."""
+"""Text fields of definitions: names of tables and columns, durations, partition transforms."""
 
 import re
 from datetime import timedelta
@@ -28,7 +28,7 @@ _TRANSFORM = re.compile(
 
 
 def duration(text: str) -> timedelta:
-    """A length of time as members write it: a number and a unit."""
+    """Parse a duration: a number and a unit."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError(f"{text[:40]!r} is not a duration; write it as '90 seconds', '2 hours' or '3 days'")
@@ -44,7 +44,7 @@ def _is_duration(text: str) -> str:
 
 
 def sql_name(name: str) -> str:
-    """The name of a table, volume or layer, without case; ValueError says what one is made of."""
+    """The case-insensitive name of a table, volume or layer; ValueError describes the allowed characters."""
     lower = name.lower()
     if not SQL_NAME.fullmatch(lower):
         raise ValueError(f"{name[:140]!r} is not a valid name; use letters, digits and _, starting with a letter")
@@ -54,7 +54,7 @@ def sql_name(name: str) -> str:
 
 
 def item_ref(text: str) -> str:
-    """The name of a table or volume with that of its layer, without case; ValueError says how to write one."""
+    """The qualified, case-insensitive name of a table or volume; ValueError describes the format."""
     layer, dot, name = text.partition(".")
     if not dot:
         raise ValueError(f"{text[:140]!r} has no layer; write layer.table, as in raw.orders")
@@ -68,7 +68,7 @@ def _column(name: str) -> str:
 
 
 def transform(text: str) -> tuple[str, int | None, str]:
-    """A partition transform: its name (identity for a bare column), its number if it has one, and its column."""
+    """A partition transform: its name (identity for a plain column), its number if any, and its column."""
     match = _TRANSFORM.fullmatch(text)
     if match is None:
         raise ValueError(
@@ -90,12 +90,12 @@ def _is_transform(text: str) -> str:
 
 
 def quoted(*parts: str) -> str:
-    """A name as SQL writes it, each part quoted."""
+    """A name in SQL, with each part quoted."""
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def literal(text: str) -> str:
-    """A text as SQL writes it."""
+    """A SQL string literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

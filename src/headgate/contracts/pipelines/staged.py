@@ -1,4 +1,4 @@
-"""What a notebook saved in a run, as it is written down beside it until the run is published."""
+"""The manifest of a notebook's output, stored next to the staged files until the run is published."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -9,7 +9,7 @@ MANIFEST = "manifest.json"
 
 @dataclass(slots=True)
 class StagedTable:
-    """Rows for a table: their columns, as Spark writes them, and the files that they are in."""
+    """Rows for a table: the columns as Spark writes them, and their files."""
 
     schema: dict[str, Any]
     files: list[str] = field(default_factory=list)
@@ -18,7 +18,7 @@ class StagedTable:
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file for a volume, under the id that it will have there."""
+    """A file for a volume, with its future id."""
 
     id: str
     volume: str
@@ -30,18 +30,18 @@ class StagedFile:
 
 @dataclass(slots=True)
 class Manifest:
-    """What a notebook saved: rows by the ids of tables, and files."""
+    """The output of a notebook: rows by table id, and files."""
 
     tables: dict[str, StagedTable] = field(default_factory=dict)
     files: list[StagedFile] = field(default_factory=list)
 
     @classmethod
     def read(cls, text: str | bytes) -> "Manifest":
-        """A manifest as it was written."""
+        """Parse a manifest."""
         told = json.loads(text)
         tables = {name: StagedTable(**value) for name, value in told["tables"].items()}
         return cls(tables, [StagedFile(**value) for value in told["files"]])
 
     def written(self) -> str:
-        """The manifest, to be written."""
+        """Serialize the manifest."""
         return json.dumps(asdict(self))

@@ -1,7 +1,7 @@
-"""A plan is a list of steps: the same list is shown to a reader, checked for access, and executed by a worker.
+"""A plan is a list of steps. The same list is shown to readers, checked for access, and executed by a worker.
 
-A step holds what it needs and nothing else: parts of the definition, and its tables by id and by the names that they
-have now. Secrets are never in a step.
+A step holds only what it needs: parts of the definition, and its tables by id and current name. Steps never contain
+secrets.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class LakeItem:
 
     @property
     def sql(self) -> str:
-        """As SQL names it."""
+        """Its name in SQL."""
         return quoted(self.layer, self.name)
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class LakeItem:
 
 @dataclass(frozen=True, slots=True)
 class Land:
-    """Read a stream, and write its rows into a table; those that do not fit go to the side table, with the reason."""
+    """Read a stream and write its rows into a table. Rows that do not fit go to the side table with the reason."""
 
     stream: Stream
     table: LakeItem
@@ -46,7 +46,7 @@ class Land:
 
 @dataclass(frozen=True, slots=True)
 class Refine:
-    """Run SQL, and write its rows into a table."""
+    """Run SQL and write the result into a table."""
 
     query: Query
     table: LakeItem
@@ -55,7 +55,7 @@ class Refine:
 
 @dataclass(frozen=True, slots=True)
 class RunNotebook:
-    """Run a notebook in a sandbox of its own; what it saves is staged."""
+    """Run a notebook in a separate sandbox; its output is staged."""
 
     cells: tuple[Cell, ...]
     inputs: tuple[LakeItem, ...]
@@ -80,7 +80,7 @@ class SaveStaged:
 
 @dataclass(frozen=True, slots=True)
 class KeepHistory:
-    """Bring the versions of a table's rows up to date."""
+    """Update the row versions of a history table."""
 
     history: History
     source: LakeItem
@@ -90,7 +90,7 @@ class KeepHistory:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Check an expectation of an output; one that stops the run is checked before anything is published."""
+    """Check an expectation of an output. One that stops the run is checked before anything is published."""
 
     expectation: Expectation
     table: LakeItem
@@ -113,7 +113,7 @@ _ADAPTER: TypeAdapter[list[AnyStep]] = TypeAdapter(list[Step])
 
 
 def title(step: AnyStep) -> str:
-    """What a step does, in words. The names in it are those of its tables: whoever may not see one sees no title."""
+    """The description of a step. It names tables, so members who may not see them get no title."""
     match step:
         case Land():
             return f"Load {step.stream.name} into {step.table}"
@@ -133,11 +133,11 @@ def title(step: AnyStep) -> str:
 
 
 def to_json(steps: list[AnyStep]) -> list[dict[str, Any]]:
-    """A plan as it is stored and sent."""
+    """A plan for storage and messages."""
     results: list[dict[str, Any]] = _ADAPTER.dump_python(steps, mode="json")
     return results
 
 
 def from_json(value: list[dict[str, Any]]) -> list[AnyStep]:
-    """A plan as it was stored or sent."""
+    """Parse a stored or received plan."""
     return _ADAPTER.validate_python(value)

@@ -1,4 +1,4 @@
-"""The streams of a source: each lands in a table of its own."""
+"""The streams of a source; each is loaded into its own table."""
 
 import codecs
 from typing import Annotated, Literal
@@ -37,7 +37,7 @@ class FileOptions(Input):
 
 
 class Paging(Input):
-    """How an API gives more rows than fit one answer."""
+    """Pagination of an API."""
 
     style: Literal["none", "page", "offset", "cursor", "link"] = "none"
     parameter: Annotated[str, Field(max_length=100, description="page, offset, cursor: the query parameter")] = "page"
@@ -65,7 +65,7 @@ class Paging(Input):
 
 
 class ApiOptions(Input):
-    """How an API's rows are read."""
+    """Options for reading an API."""
 
     rows: Annotated[
         str,
@@ -97,14 +97,14 @@ class ApiOptions(Input):
 
 
 class ReadInParts(Input):
-    """Parallel reads of a database by ranges of a column."""
+    """Parallel reads of a database by column ranges."""
 
     column: ColumnName
     parts: Annotated[int, Field(ge=1, le=256)] = 4
 
 
 class Stream(Input):
-    """What is read from a source, and the table that it lands in."""
+    """A stream of a source and its target table."""
 
     name: Annotated[
         str,

@@ -1,1 +1,1 @@
-"""Column types and shapes of tables."""
+"""Column types and schemas of tables."""

@@ -1,4 +1,4 @@
-"""The columns of a history table: those of its source, and from when to when each version of a row held."""
+"""The columns of a history table: those of its source, and the validity interval of each row version."""
 
 from headgate.contracts.tables.types import BOOLEAN, TIMESTAMP, Array, Column, Columns, PrimitiveType, find, key
 
@@ -17,11 +17,11 @@ def columns(source: Columns, time: Column | None) -> Columns:
 
 
 def of_source(history: Columns) -> Columns:
-    """Those of a history's columns that are the source's."""
+    """The source's columns among those of a history."""
     return tuple(column for column in history if key(column.name) not in RESERVED)
 
 
 def missing(history: Columns, time: str | None) -> list[str]:
-    """The columns that a table lacks to be such a history; and the one that is too many."""
+    """The columns that a table lacks to be such a history, or the one too many."""
     wanted = RESERVED if time else RESERVED[:-1]
     return [name for name in RESERVED if (find(history, name) is None) == (name in wanted)]

@@ -1,4 +1,4 @@
-"""Columns in Iceberg's words: as the fields of a schema, with ids."""
+"""Columns as fields of an Iceberg schema, with ids."""
 
 import re
 from collections.abc import Iterator
@@ -26,11 +26,11 @@ _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 
 
 class Unknown(ValueError):
-    """A type that has no name in SQL here."""
+    """A type without a SQL name here."""
 
 
 def fields(columns: Columns) -> list[Field]:
-    """The fields of a schema with these columns; any of them may be NULL."""
+    """The schema fields of these columns, all nullable."""
     return _fields(columns, count(1))
 
 
@@ -67,7 +67,7 @@ def _type(entry: Type, ids: Iterator[int]) -> Any:
 
 
 def columns(result: list[Field]) -> Columns:
-    """The columns of a schema with these fields; Unknown if one has a type that queries do not give."""
+    """The columns of these schema fields; Unknown if a type cannot occur in query results."""
     return tuple(Column(value["name"], _named(value["type"])) for value in result)
 
 

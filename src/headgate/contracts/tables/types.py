@@ -1,4 +1,4 @@
-"""Types of columns: as SQL writes them, which of them hold which, and how values get from one to another."""
+"""Column types: SQL notation, assignability, and conversion of values."""
 
 import re
 from collections.abc import Iterable
@@ -17,14 +17,14 @@ _GROWS_TO = {(INT, BIGINT), (FLOAT, DOUBLE)}
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveType:
-    """A type without parts."""
+    """A primitive type."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Decimal:
-    """Numbers with so many digits, of which so many after the point."""
+    """A decimal with precision and scale."""
 
     precision: int
     scale: int
@@ -57,7 +57,7 @@ Type = PrimitiveType | Decimal | Struct | Array | Map
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, or a field of a struct."""
+    """A column or a struct field."""
 
     name: str
     type: Type
@@ -67,11 +67,11 @@ Columns = tuple[Column, ...]
 
 
 class InvalidColumns(ValueError):
-    """Columns that no table can hold; says why."""
+    """Columns that no table can have; the message says why."""
 
 
 class IncompatibleType(ValueError):
-    """A column whose given type does not go with the table's, nor the table's with it."""
+    """A column whose type cannot be reconciled with the table's."""
 
     def __init__(self, there: Type, given: Type, path: str = "") -> None:
         super().__init__(f"{path} is {shown(given)}, and the table has {shown(there)}")
@@ -79,17 +79,17 @@ class IncompatibleType(ValueError):
 
 
 def key(name: str) -> str:
-    """What a name is compared by: as in SQL, case does not matter."""
+    """The comparison key of a name; like SQL, it ignores case."""
     return name.lower()
 
 
 def find(columns: Iterable[Column], name: str) -> Column | None:
-    """The column of this name."""
+    """The column with this name."""
     return next((column for column in columns if key(column.name) == key(name)), None)
 
 
 def of_arrow(schema: Any) -> Columns:
-    """The columns of an Arrow schema; NoTable names one that no table can hold."""
+    """The columns of an Arrow schema; NoTable names an unsupported one."""
     columns = tuple(Column(value.name, _of_arrow(value)) for value in schema)
     names = [key(column.name) for column in columns]
     twice = next((column.name for column in columns if names.count(key(column.name)) > 1), None)
@@ -139,11 +139,11 @@ _PLAIN = {
     "large_binary": BINARY,
     "date32[day]": DATE,
 }
-"""Tables hold small whole numbers as INT."""
+"""Tables store small integers as INT."""
 
 
 def sql(entry: Type) -> str:
-    """The type as SQL writes it."""
+    """The type in SQL."""
     match entry:
         case PrimitiveType(name):
             return name
@@ -158,12 +158,12 @@ def sql(entry: Type) -> str:
 
 
 def shown(entry: Type) -> str:
-    """The type for a person."""
+    """The type for display."""
     return re.sub(r"`([A-Za-z_][A-Za-z0-9_]*)`", r"\1", sql(entry))
 
 
 def holds(wide: Type, narrow: Type) -> bool:
-    """Whether every value of the one can be written as the other, and loses nothing."""
+    """Whether every value of the narrow type can be stored as the wide type without loss."""
     match wide, narrow:
         case PrimitiveType(large), PrimitiveType(small):
             return large == small or (small, large) in _EXACT_IN
@@ -185,7 +185,7 @@ def holds(wide: Type, narrow: Type) -> bool:
 
 
 def widened(there: Type, given: Type) -> Type:
-    """The type that a column needs to hold both: its own, or one that it can be changed to; Misfit if there is none."""
+    """The type that a column needs to store both: its own, or one that it can be promoted to; otherwise Misfit."""
     match there, given:
         case Struct(), Struct():
             return Struct(merged(there.fields, given.fields))
@@ -203,7 +203,7 @@ def widened(there: Type, given: Type) -> Type:
 
 
 def merged(there: Columns, given: Columns) -> Columns:
-    """The columns of a table that also holds what is given; Misfit names the one that does not go."""
+    """The columns of a table that also stores the given ones; Misfit names an incompatible one."""
     columns: list[Column] = []
     for entry in there:
         other = find(given, entry.name)
@@ -215,7 +215,7 @@ def merged(there: Columns, given: Columns) -> Columns:
 
 
 def conformed(value: str, given: Type, wanted: Type) -> str:
-    """A value of one type as one that holds it: fields by name, those that are missing NULL."""
+    """SQL that converts a value to a wider type: struct fields by name, missing ones NULL."""
     if given == wanted:
         return value
     match given, wanted:
@@ -239,7 +239,7 @@ def conformed(value: str, given: Type, wanted: Type) -> str:
 
 
 def comparable(value: str, entry: Type) -> str:
-    """A value such that equality says whether two are the same; maps are compared whatever their order."""
+    """SQL for a value that can be compared for equality; maps are compared regardless of order."""
     if not _has_map(entry):
         return value
     match entry:
@@ -260,7 +260,7 @@ def comparable(value: str, entry: Type) -> str:
 
 
 def is_key(entry: Type) -> bool:
-    """Whether rows can be told apart by values of this type."""
+    """Whether values of this type can identify rows."""
     return not _has_map(entry)
 
 
@@ -276,6 +276,6 @@ def _has_map(entry: Type) -> bool:
 
 
 def _variable(value: str) -> str:
-    """A name that nothing inside an expression has: deeper ones are longer."""
+    """A variable name that is unique within an expression; nested ones are longer."""
     used = re.findall(r"\bx_+", value)
     return "x_" + "_" * max((len(value) for value in used), default=0)
