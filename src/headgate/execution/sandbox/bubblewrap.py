@@ -41,16 +41,16 @@ _ADVICE_TO_ROOT = f"Run Headgate as an unprivileged user; {_IN_A_CONTAINER}"
 
 @dataclass(frozen=True)
 class Mounts:
-    """The host paths that are visible inside, and where."""
+    """The host paths mounted in the sandbox, and their mount points."""
 
     read: Mapping[str, str] = field(default_factory=dict)
     write: Mapping[str, str] = field(default_factory=dict)
     handed: Mapping[str, int] = field(default_factory=dict)
-    """Files that are in memory alone, by the handles that they are read from."""
+    """In-memory files by mount point, with the file descriptors that they are read from."""
 
 
 def missing(runs_as: int) -> str | None:
-    """Why this machine cannot create sandboxes; None if it can. If root creates one, its programs run as `runs_as`."""
+    """Why this machine cannot create sandboxes, or None. If root creates one, its programs run as `runs_as`."""
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
     failure = _probe(runs_as)
@@ -60,7 +60,7 @@ def missing(runs_as: int) -> str | None:
 
 
 def _probe(runs_as: int) -> str | None:
-    """Why a minimal sandbox does not run; None if it does."""
+    """Why a minimal sandbox fails to run, or None."""
     with tempfile.TemporaryDirectory(prefix="headgate-probe-") as folder:
         try:
             give(runs_as, Path(folder))
@@ -85,9 +85,10 @@ def command(
     network: bool = True,
     environment: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """The command line that runs a plan of relay.py in the sandbox; unless it is in an empty network already, with one.
+    """The command line that runs a plan of relay.py in the sandbox. The sandbox gets an empty network namespace, unless
+    `network` says that it already runs in one.
 
-    Whoever runs it is also who its programs are for the kernel; if that is root, they are `runs_as` instead.
+    For the kernel, its programs run as the user who starts it; if that is root, they run as `runs_as` instead.
     """
     seen = {**_ENVIRONMENT, **(environment or {})}
     calls = seccomp.program()
@@ -117,12 +118,12 @@ def command(
 
 
 def user(wanted: int) -> int | None:
-    """The user that programs in sandboxes become: this one, if root starts them; None if they stay who starts them."""
+    """The user of programs in sandboxes: `wanted` if root starts them; None if they run as the starting user."""
     return wanted if is_root() else None
 
 
 def files(folder: Path, hosts: Mapping[str, str]) -> dict[str, str]:
-    """Create the few files of /etc that are visible inside; return where each is mounted."""
+    """Create the few visible files of /etc; returns the mount point of each."""
     lines = ["127.0.0.1 localhost", *(f"{where} {name}" for name, where in hosts.items())]
     contents = {
         "hosts": "\n".join(lines) + "\n",
@@ -136,7 +137,7 @@ def files(folder: Path, hosts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _isolation(*, network: bool = True) -> list[str]:
-    """What is apart from the machine. Root keeps what the first program needs to become another user, and no more."""
+    """The namespaces to isolate. Root keeps only the capabilities with which the first program becomes another user."""
     apart = ["pid", "ipc", "uts", "cgroup-try", *(["net"] if network else [])]
     inside = str(sandbox_entry.INSIDE)
     ids = ["--unshare-user", "--uid", inside, "--gid", inside]
@@ -169,7 +170,7 @@ def _runtime(java_home: Path) -> list[str]:
 
 
 def _folders_above(places: Iterable[str]) -> list[str]:
-    """The folders on the way to these places; bubblewrap by itself would make some that only root may enter."""
+    """The parent folders of these mount points; bubblewrap would create some that only root may enter."""
     values = dict.fromkeys(str(folder) for place in places for folder in reversed(Path(place).parents))
     return [part for folder in values if folder != "/" for part in ("--perms", "0755", "--dir", folder)]
 

@@ -1,7 +1,7 @@
-"""A control group for a tree of processes, where the kernel lets this user make one. Only the standard library.
+"""Control groups for process trees, if the kernel lets this user create them. Only the standard library.
 
-The watchdog looks some times a second; what is quicker than that, or holds memory that no process shows, the kernel
-stops here. Version 2, and version 1 as some containers have it.
+The watchdog polls a few times a second. The kernel enforces the limits for faster growth, and for memory that no
+process accounts for. Supports version 2, and version 1 as in some containers.
 """
 
 import os
@@ -16,15 +16,15 @@ from headgate.execution.sandbox.watchdog import most_threads
 _LIMITS = {"memory": ("memory.max", "memory.limit_in_bytes"), "pids": ("pids.max", "pids.max")}
 _KILLS = ("memory.events", "memory.oom_control")
 _HELD = ("anon", "rss", "shmem")
-"""As version 2 and version 1 call it."""
+"""The keys in version 2 and version 1."""
 
 _SLACK = 1.1
-"""The watchdog says what is wrong, so it comes first."""
+"""Slack above the watchdog's limit, so that the watchdog reacts first and reports the cause."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Folders of the kernel's, one for each hierarchy."""
+    """The folders of a control group, one per hierarchy."""
 
     folders: tuple[Path, ...]
 
@@ -52,7 +52,7 @@ class Group:
         return None
 
     def remove(self) -> None:
-        """Delete the group, after its processes have ended."""
+        """Delete the group after its processes have ended."""
         for folder in self.folders:
             for _ in range(50):
                 try:
@@ -85,7 +85,7 @@ def make(name: str, memory: int, processes: int) -> Group | None:
 
 
 def parents(own: str, mounts: str, controller: str) -> Iterator[Path]:
-    """Where a group that this controller limits could be made: below this process's own one, or beside it."""
+    """Where a group with this controller could be created: below this process's own group, or next to it."""
     for line in own.splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):

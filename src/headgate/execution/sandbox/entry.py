@@ -1,10 +1,10 @@
-"""What bubblewrap does not do itself, done before it: `entry.py PLAN bwrap …`. Only the standard library.
+"""Prepares a process for bubblewrap: `entry.py PLAN bwrap …`. Only the standard library.
 
-    user   the id outside of the user that the program inside is to run as; null if this process is not root's
-    calls  the filter of the kernel's calls (seccomp.py), in base 64; null for a machine that has none
+    user   the user id outside the sandbox that the program inside runs as; null if this process is not root's
+    calls  the seccomp filter (seccomp.py) in base 64; null for an unsupported architecture
 
-The keys of whoever started this process stay behind. For root, this process enters a user namespace that has root and
-that user alone: bubblewrap lays out the sandbox as root, and the first program inside becomes that user (relay.py).
+The process leaves the keyring of the user who started it. For root, it enters a user namespace that maps only root and
+that user: bubblewrap sets up the sandbox as root, and the first program inside becomes that user (relay.py).
 """
 
 import base64
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 INSIDE = 1000
-"""The user that every program in a sandbox is, as seen inside."""
+"""The user id of all programs inside a sandbox."""
 
 Ids = Sequence[tuple[int, int]]
-"""Pairs: an id inside a user namespace, and what it is outside."""
+"""Pairs of an id inside a user namespace and the id outside."""
 
 _NEW_USER = 0x10000000
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
@@ -28,7 +28,7 @@ _JOIN_SESSION_KEYRING = 1
 
 
 def main(plan: dict[str, Any], command: list[str]) -> None:
-    """Prepare, and become bubblewrap."""
+    """Prepare the process and exec bubblewrap."""
     _leave_keys()
     if plan["user"] is not None:
         ids = [(0, 0), (INSIDE, plan["user"])]
@@ -40,9 +40,9 @@ def main(plan: dict[str, Any], command: list[str]) -> None:
 
 
 def enter_namespace(users: Ids, groups: Ids, more: int = 0) -> None:
-    """Move this process into a user namespace, and into others by their flags; it has all rights there.
+    """Move this process into a new user namespace, and into others by flags; it has all capabilities there.
 
-    Only root may map more than its own id. The maps are written by a process that stays outside.
+    Only root may map more than its own id. A process that stays outside writes the maps.
     """
     ready, go = os.pipe()
     parent = os.getpid()
@@ -63,7 +63,7 @@ def enter_namespace(users: Ids, groups: Ids, more: int = 0) -> None:
 
 
 def _write_maps(pid: int, ready: int, users: Ids, groups: Ids) -> int:
-    """The number of the error; 0 if all went well."""
+    """Returns the errno; 0 on success."""
     try:
         if os.read(ready, 1):
             if os.geteuid() != 0:
@@ -80,7 +80,7 @@ def _lines(ids: Ids) -> str:
 
 
 def _leave_keys() -> None:
-    """Join a new, empty session of the kernel's keys. A kernel that keeps none refuses, and has none to leave."""
+    """Join a new, empty session keyring. A kernel without keyrings refuses and has none to leak."""
     number = _KEYCTL.get(os.uname().machine)
     if number is not None:
         ctypes.CDLL(None).syscall(number, _JOIN_SESSION_KEYRING, None)

@@ -1,16 +1,17 @@
-"""Holds one tree of processes: starts it, and ends it when its asker is gone.
+"""Starts a process tree, and ends it when the requesting process is gone.
 
-Used as `python -m headgate.execution.sandbox.launcher PLAN`, a process of its own because the kernel ends a child with
-the *thread* that started it: here that is the main thread, which lives as long as the tree. Whoever asked holds the
-other end of standard input, which closes however they end.
+Used as `python -m headgate.execution.sandbox.launcher PLAN`. It is a separate process because the kernel ends a child
+with the *thread* that started it: here that is the main thread, which lives as long as the tree. The requesting process
+holds the other end of standard input, which closes however that process ends.
 
-    command  the program, its environment and its folder
-    network  [[host, port], …]   where sockets listen in a network of its own, handed in; none, if the sandbox makes it
+    command  the program, its environment and its working directory
+    network  [[host, port], …]   where inherited sockets listen in a separate network namespace; empty if the sandbox
+                                 creates its own
     user     the user that the sandbox is to become; null if this process is not root's
     open     [[socket, host, port], …]   sockets that lead to one address each, for a server in a sandbox
-    record   the file that says which processes these are
+    record   the file that stores the identity of these processes
 
-For a notebook, there is more; see notebooks/process_holder.py.
+Notebooks have additional fields; see execution/notebooks/process_holder.py.
 """
 
 import ctypes
@@ -32,7 +33,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def _child(addresses: list[tuple[str, int]], user: int | None, tether: ProcessHolder) -> None:
-    """In the child: end when this process does, at once, and go into a network of its own if there are addresses."""
+    """In the child: end together with this process, and enter a new network namespace if there are addresses."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     tether.tie()
     if addresses:
@@ -40,7 +41,7 @@ def _child(addresses: list[tuple[str, int]], user: int | None, tether: ProcessHo
 
 
 def main(plan: dict[str, Any]) -> int:
-    """Start the program and wait for its end; its exit status."""
+    """Start the program and wait for it; returns its exit status."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tether = ProcessHolder(plan)
     with Path(plan["output"]).open("ab") as output:
@@ -53,7 +54,7 @@ def main(plan: dict[str, Any]) -> int:
             stderr=output,
             start_new_session=True,
             preexec_fn=lambda: _child(plan["network"], plan["user"], tether),  # noqa: PLW1509 - no other thread runs yet
-            close_fds=False,  # all but those that were made to be handed in close by themselves
+            close_fds=False,  # descriptors that are not meant to be inherited close themselves
         )
     _record(Path(plan["record"]), plan, child.pid)
     for path, host, port in plan["open"]:

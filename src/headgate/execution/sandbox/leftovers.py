@@ -1,6 +1,7 @@
-"""Folders for Spark servers in the data folder, and cleanup after killed workers. A kernel lock protects each folder
-and ends with its process. Whoever gets the lock knows that the folder's processes are orphans, and kills them. A
-process is identified by its pid and start time.
+"""Work folders of Spark servers in the data folder, and cleanup after killed workers.
+
+A file lock protects each folder and is released when its process ends. A process that gets the lock knows that the
+folder's processes are orphans, and kills them. A process is identified by its pid and start time.
 """
 
 import fcntl

@@ -1,7 +1,7 @@
-"""A network of its own for a process, with sockets that listen at low ports in it. Only the standard library.
+"""A network namespace for a process, with sockets that listen on low ports in it. Only the standard library.
 
-A program in the sandbox may not listen below port 1024, and stores of buckets are usually at 443. So where such a port
-is to be reached, the network is made here, before the sandbox, and the sockets are handed in.
+Programs in the sandbox may not listen on ports below 1024, but object stores usually use 443. For such ports, the
+network namespace is created here before the sandbox, and the listening sockets are passed in.
 """
 
 import fcntl
@@ -21,9 +21,10 @@ _ADDRESS_REQUEST = "16sH2x4s8x"
 
 
 def enter(addresses: Sequence[tuple[str, int]], user: int | None = None) -> None:
-    """Move this process into an empty network, and listen there; the sockets are handles from FIRST_HANDLE on.
+    """Move this process into an empty network namespace and listen there; the sockets are file descriptors from
+    FIRST_HANDLE on.
 
-    With `user`, that one can still be become there; only root may have it so.
+    With `user`, the process can still become that user there; only root may do this.
     """
     more = () if user is None else (user,)
     users, groups = ([(value, value) for value in (own, *more)] for own in (os.getuid(), os.getgid()))

@@ -1,4 +1,4 @@
-"""Processes of this machine, known by their number and the time of their start. Only the standard library."""
+"""Processes of this machine, identified by pid and start time. Only the standard library."""
 
 import os
 from collections.abc import Iterator
@@ -32,9 +32,9 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def below(pid: int, most: int | None = None) -> dict[int, int]:
-    """All processes below a process, whichever of its threads started them, and how many threads each has.
+    """All processes below a process, whichever thread started them, with their number of threads.
 
-    The newest come first; with `most`, no more than so many are looked for.
+    Newest first, and at most `most` if given.
     """
     is_below = {pid: True, 0: False}
     values: dict[int, int] = {}
@@ -55,7 +55,7 @@ def below(pid: int, most: int | None = None) -> dict[int, int]:
 
 
 def _parent_and_threads(pid: int) -> tuple[int, int]:
-    """The parent of a process, and how many threads it has; none and 0 for one that is gone."""
+    """The parent pid and number of threads of a process; zeros if it does not exist."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         return int(fields[1]), int(fields[17])

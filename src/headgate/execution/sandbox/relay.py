@@ -1,16 +1,16 @@
-"""Passes connections on, between addresses and Unix sockets. Only the standard library: it also runs in the sandbox.
+"""Relays connections between addresses and Unix sockets. Only the standard library: it also runs in the sandbox.
 
-There it is the first process, and Spark its child: `relay.py PLAN`, with a plan in JSON:
+In the sandbox it is the first process and the parent of Spark: `relay.py PLAN`, with a plan in JSON:
 
-    listen   [[host, port, socket], …]   what the sandbox may reach: connections to an address go out by a socket;
-                                         without a host, the port is the handle of a socket that listens already
-    hand     [[host, port, socket], …]   the same, but the connections themselves go out, and nothing is copied here:
-                                         whoever listens at the socket takes them
-    serve    [socket, host, port]        who may come in: the socket appears once something listens at the address;
-                                         null if nobody
+    listen   [[host, port, socket], …]   what the sandbox may reach: connections to an address leave through a socket;
+                                         without a host, the port is the file descriptor of a listening socket
+    hand     [[host, port, socket], …]   the same, but the connections themselves are handed over instead of copying
+                                         data: the listener of the socket receives them
+    serve    [socket, host, port]        incoming connections: the socket is created once something listens at the
+                                         address; null for none
     command  the program to run; the relay ends with it
-    folder   where it runs
-    user     the user to become before anything else, with no right kept; null to stay who it is
+    folder   its working directory
+    user     the user to become first, without any capabilities; null to stay the same
 """
 
 import ctypes
@@ -39,12 +39,12 @@ _CAPABILITY_VERSION = 0x20080522
 
 
 def address(host: str, port: int) -> Dial:
-    """Dials an address."""
+    """Connects to an address."""
     return lambda: socket.create_connection((host, port), DIAL_SECONDS)
 
 
 def unix(path: str) -> Dial:
-    """Dials a Unix socket."""
+    """Connects to a Unix socket."""
 
     def dial() -> socket.socket:
         connection = socket.socket(socket.AF_UNIX)
@@ -56,7 +56,7 @@ def unix(path: str) -> Dial:
 
 
 def listen_unix(path: str) -> socket.socket:
-    """A Unix socket that its owner alone can dial; made by root, it is the folder's owner's."""
+    """A Unix socket that only its owner can connect to; if root creates it, it belongs to the folder's owner."""
     connection = socket.socket(socket.AF_UNIX)
     with suppress(FileNotFoundError):
         os.unlink(path)  # noqa: PTH108 - paths are text here
@@ -73,17 +73,17 @@ def listen_unix(path: str) -> socket.socket:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening address."""
+    """A listening TCP socket."""
     return socket.create_server((host, port), backlog=128)
 
 
 def relay(listener: socket.socket, dial: Dial, most: int = MOST_CONNECTIONS) -> None:
-    """Pass on every connection, from now on, in threads of its own; so many at a time, and others wait."""
+    """Relay every connection from now on, in separate threads; at most `most` at a time."""
     threading.Thread(target=_accept, args=(listener, dial, threading.Semaphore(most)), daemon=True).start()
 
 
 def accepted(listener: socket.socket) -> socket.socket | None:
-    """The next connection; None once nobody listens any more. Want of handles or memory is waited out."""
+    """The next connection; None after the listener is closed. Waits when file descriptors or memory run out."""
     while True:
         try:
             return listener.accept()[0]
@@ -103,7 +103,7 @@ def _accept(listener: socket.socket, dial: Dial, room: threading.Semaphore) -> N
 
 
 def hand_over(listener: socket.socket, path: str) -> None:
-    """Hand every connection, from now on, to whoever listens at a Unix socket."""
+    """Hand over every connection from now on to the listener of a Unix socket."""
     threading.Thread(target=_hand_over, args=(listener, unix(path)), daemon=True).start()
 
 
@@ -114,7 +114,7 @@ def _hand_over(listener: socket.socket, dial: Dial) -> None:
 
 
 def taken(giver: socket.socket) -> socket.socket:
-    """The connection that was handed over; OSError if it was none, or something else."""
+    """The connection that was handed over; OSError if the message contains none."""
     handles = socket.recv_fds(giver, 1, 1, socket.MSG_CMSG_CLOEXEC)[1]
     if not handles:
         raise OSError("no file descriptor was passed")
@@ -174,7 +174,7 @@ def _serve_when_ready(path: str, host: str, port: int) -> None:
 
 
 def become(user: int) -> None:
-    """Become a user with no right and no way to one; PermissionError if anything is left."""
+    """Become a user without any capabilities; PermissionError if any remain."""
     library = ctypes.CDLL(None, use_errno=True)
     right = 0
     while library.prctl(_PR_CAPBSET_DROP, right, 0, 0, 0) == 0:
@@ -190,7 +190,7 @@ def become(user: int) -> None:
 
 
 def main(plan: dict[str, Any]) -> int:
-    """Run the plan; the exit status of its command."""
+    """Run the plan; returns the exit status of its command."""
     if plan.get("user") is not None:
         become(plan["user"])
     os.chdir(plan["folder"])

@@ -1,7 +1,7 @@
-"""Which calls of the kernel a program in a sandbox may make: a filter that bubblewrap loads. Only the standard library.
+"""The seccomp filter of sandboxes, loaded by bubblewrap: the allowed system calls. Only the standard library.
 
-What a namespace does not hold is refused here: nested namespaces, tracing, keys, memory that no process shows, kernel
-interfaces that ordinary programs do not use, and sockets to the machine below this one, which no network holds.
+It refuses what namespaces do not isolate: nested namespaces, tracing, keyrings, memory that no process accounts for,
+unusual kernel interfaces, and vsock connections to the host machine, which network namespaces do not block.
 """
 
 import errno
@@ -60,7 +60,7 @@ _REFUSED = {
 _CLONE, _CLONE3, _SOCKET = (56, 220), (435, 435), (41, 198)
 _NEW_NAMESPACES = 0x7E020080
 _FAMILIES = (1, 2, 10, 16)
-"""Unix, IPv4, IPv6, and netlink, by which programs ask for their own addresses."""
+"""Unix, IPv4, IPv6, and netlink, with which programs read their own addresses."""
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
@@ -69,7 +69,7 @@ _OTHER_ABI = 0x40000000
 
 
 def program(machine: str | None = None) -> bytes | None:
-    """The filter for this machine; None for one whose calls are not known here."""
+    """The filter for this architecture; None for an unsupported one."""
     machine = machine or platform.machine()
     if machine not in _ARCHITECTURES:
         return None
@@ -81,7 +81,7 @@ def program(machine: str | None = None) -> bytes | None:
         (_LOAD, 0, 0, _NUMBER),
         (_AT_LEAST, 0, 1, _OTHER_ABI),
         _error(errno.ENOSYS),
-        # The C library asks again by clone, whose flags can be seen.
+        # The C library falls back to clone, whose flags can be checked.
         (_EQUAL, 0, 1, _CLONE3[column]),
         _error(errno.ENOSYS),
         (_EQUAL, 0, 4, _CLONE[column]),

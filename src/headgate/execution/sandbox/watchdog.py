@@ -1,7 +1,7 @@
-"""Watches a tree of processes: how many they are, the memory and the disk that they hold, and how long they take.
+"""Monitors a process tree: the number of processes, memory, disk usage and run time.
 
-It holds where the kernel limits nothing: in user namespaces of root, and without control groups of one's own. Only the
-standard library.
+It works where the kernel enforces no limits: in user namespaces of root, and without control groups. Only the standard
+library.
 """
 
 import os
@@ -23,7 +23,7 @@ MOST_LEVELS = 40
 LONGEST_PATH = 3500
 FREE_MEMORY = 256 << 20
 FREE_DISK = 512 << 20
-"""What the machine keeps: below this, the tree is ended before the machine stands still."""
+"""Free disk space to keep: below it, the process tree is killed before the machine stops working."""
 
 _DELETED = " (deleted)"
 _MEMORY_FILE = "/memfd:"
@@ -43,7 +43,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class LimitExceeded:
-    """An exceeded limit: memory, processes, threads, disk, files, depth, time; or the machine ran out of resources."""
+    """The exceeded limit: memory, processes, threads, disk, files, depth or time; or the machine ran out of
+    resources.
+    """
 
     kind: str
     held: float = 0
@@ -51,7 +53,7 @@ class LimitExceeded:
 
 
 class ProcessTreeWatchdog:
-    """The tree below a process, looked at by two threads until it is over; each gives the limit that was exceeded."""
+    """The tree below a process, monitored by two threads until it ends; each returns the exceeded limit."""
 
     def __init__(self, pid: int, limits: Limits, exact: Callable[[], int | None] = lambda: None) -> None:
         self._pid, self._limits, self._exact = pid, limits, exact
@@ -64,7 +66,7 @@ class ProcessTreeWatchdog:
         while not self.over.wait(PAUSE):
             if time.monotonic() > until:
                 return LimitExceeded("time", self._limits.seconds, self._limits.seconds)
-            # No more than that: when there are very many, there is little time to count them.
+            # Stop counting there, because counting very many processes takes too long.
             self._tree = below(self._pid, self._limits.processes + 1)
             limit_exceeded = _many(self._tree, self._limits)
             if limit_exceeded is not None:
@@ -79,7 +81,7 @@ class ProcessTreeWatchdog:
             limit_exceeded = _memory(self._tree, self._limits, self._exact)
             if limit_exceeded is None and began >= look_at_disk:
                 limit_exceeded = _disk(self._tree, self._limits)
-                # A tree with very many files must not keep a processor busy with counting them.
+                # Counting very many files must not keep a core busy.
                 look_at_disk = time.monotonic() + max(DISK_PAUSE, 5 * (time.monotonic() - began))
             if limit_exceeded is not None:
                 return limit_exceeded
@@ -104,7 +106,7 @@ def _memory(processes: Mapping[int, int], limits: Limits, exact: Callable[[], in
     in_files = sum(held for held, is_memory in _open_files(processes, limits) if is_memory)
     held = in_files + sum(_resident(pid) for pid in processes)
     if held > limits.memory:
-        # What forked processes share was counted for each of them; the exact sum takes longer.
+        # The quick sum counts memory shared by forked processes several times; the exact sum is slower.
         known = exact()
         held = known if known is not None else in_files + sum(_own_share(pid) for pid in processes)
     if held > limits.memory:
@@ -131,7 +133,7 @@ def _disk(processes: Iterable[int], limits: Limits) -> LimitExceeded | None:
 
 
 def _sizes(folders: Sequence[str]) -> Iterator[int | LimitExceeded]:
-    """The disk usage below these folders. An unreadable folder counts as a violation."""
+    """The disk usage of these folders. An unreadable folder counts as a violation."""
     pending = [(folder, 0) for folder in folders]
     while pending:
         folder, level = pending.pop()
@@ -178,7 +180,7 @@ def _own_share(pid: int) -> int:
 
 
 def _field(file: str, names: tuple[str, ...]) -> int:
-    """The sum of lines in kilobytes, in bytes; 0 if there is no such file any more."""
+    """The sum of lines in kilobytes, in bytes; 0 if the file no longer exists."""
     try:
         lines = Path(file).read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Create the class data archive (CDS) of Spark with a training server in a sandbox of its own."""
+"""Creates the class data archive (CDS) of Spark with a training server in a separate sandbox."""
 
 import fcntl
 import os
@@ -24,10 +24,10 @@ from headgate.settings.settings import Settings
 
 LOCK = ".spark-classes.lock"
 SECONDS = 120
-"""For how long Java may write it."""
+"""Maximum time for Java to write the archive."""
 
 MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
-"""Spark's own: so a changed guard needs no other archive."""
+"""Spark's own main class, so that a changed guard needs no new archive."""
 
 _WORK = ".classes-"
 _NOWHERE = "http://127.0.0.1:64999/iceberg"
@@ -51,7 +51,7 @@ class _Own(Settings):
     def settings_customise_sources(
         cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What it is made with, alone."""
+        """Use only the settings passed to the constructor."""
         return (init_settings,)
 
 
@@ -114,7 +114,7 @@ def _learn(connection: Connection) -> None:
                 "spark.sql.shuffle.partitions": "2",
             }
         )
-        # Nobody answers there: what asks is loaded even so.
+        # Nobody answers there; the classes needed for the request are loaded anyway.
         with suppress(SqlFailed):
             session.run("SELECT * FROM lake.raw.none")
         for sql in _LEARNT:
@@ -125,7 +125,7 @@ def _learn(connection: Connection) -> None:
 
 
 def _place(made: Path, iceberg: Path) -> None:
-    """Move it to its path atomically, read-only."""
+    """Move the archive to its path atomically, read-only."""
     with made.open("rb") as file:
         os.fchown(file.fileno(), os.geteuid(), os.getegid())
         os.fchmod(file.fileno(), 0o444)

@@ -1,6 +1,7 @@
-"""The class data archive (CDS), which Java maps at start instead of loading and verifying each class. It is stored next
-to the jars under a name derived from its inputs, and mounted read-only in sandboxes only: a writable archive would run
-code in every server.
+"""The class data archive (CDS), which Java maps at start instead of loading and verifying each class.
+
+It is stored next to the jars under a name derived from its inputs, and mounted read-only in sandboxes only: a writable
+archive could run code in every server.
 """
 
 import hashlib
@@ -16,17 +17,17 @@ from headgate.execution.spark import java, jvm
 
 INSIDE = f"{bubblewrap.HOME}/classes.jsa"
 SPARK = f"{bubblewrap.HOME}/spark"
-"""Where a sandbox has Spark's own jars: Java takes an archive only for the paths that it was made with."""
+"""The path of Spark's own jars in a sandbox. Java accepts an archive only for the paths with which it was created."""
 
 USE = (
     f"-XX:SharedArchiveFile={INSIDE}",
     "-Xshare:auto",
     *(f"-Xlog:{part}=off" for part in ("cds", "cds+dynamic", "class+path")),
 )
-"""What lets Java use it. One that does not fit is left, without a word."""
+"""The options to use the archive. Java silently ignores one that does not match."""
 
 KEPT_DAYS = 30
-"""For how long one stays that nobody uses: each is large, and every new Java or Spark brings another."""
+"""Retention of unused archives: each is large, and every Java or Spark update adds another."""
 
 
 def sandbox_path(jar: Path) -> str:
@@ -40,9 +41,9 @@ def archive_path(iceberg: Path, size: int) -> Path:
 
 
 def usable_archive(iceberg: Path, writable: Iterable[str] = ()) -> Path | None:
-    """The archive, if it is there and nobody else can have written it, nor can by these folders of a sandbox.
+    """The archive, if it exists and neither another user nor a sandbox with these writable folders can have written it.
 
-    One whose size is not that of its name was cut off; Java would crash over it.
+    An archive whose size differs from its name was truncated; Java would crash with it.
     """
     folder = iceberg.parent.resolve()
     if any(folder.is_relative_to(Path(value).resolve()) for value in writable):
@@ -58,7 +59,7 @@ def usable_archive(iceberg: Path, writable: Iterable[str] = ()) -> Path | None:
 
 
 def remove_unused(folder: Path) -> None:
-    """Remove the archives that were last used long ago. Where one is mapped still, it stays until that ends."""
+    """Delete archives that have not been used for a long time. A mapped archive stays usable until its process ends."""
     before = time.time() - KEPT_DAYS * 24 * 3600
     for path in folder.glob("spark-classes-*.jsa"):
         with suppress(OSError):
@@ -67,7 +68,7 @@ def remove_unused(folder: Path) -> None:
 
 
 def is_ours(about: os.stat_result) -> bool:
-    """Whether only this process's user, or root, can write a file."""
+    """Whether only this process's user or root can write a file."""
     return stat.S_ISREG(about.st_mode) and about.st_uid in (0, os.getuid()) and not about.st_mode & 0o022
 
 
@@ -80,7 +81,7 @@ def _fingerprint(iceberg: Path) -> str:
 
 
 def _parts(iceberg: Path) -> Iterator[Path]:
-    """The files that it is made from. Spark's come as the folder lists them: Java reads them in that order."""
+    """The input files. Spark's jars are in directory order, because Java reads them in that order."""
     home = Path(java.program("java")).resolve().parents[1]
     yield from (path for path in (home / "release", home / "lib" / "server" / "libjvm.so") if path.is_file())
     with os.scandir(java.spark_jars()) as jars:

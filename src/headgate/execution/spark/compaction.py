@@ -1,6 +1,6 @@
-"""Rewrites the small files of a table into larger ones, on the platform's Spark, by Iceberg's own procedure.
+"""Compacts the small files of a table on the platform's Spark, with Iceberg's procedure.
 
-It commits once, at its end, what holds the same rows; a commit of someone else that touches the same files refuses it.
+It commits once at its end, with the same rows. A concurrent commit to the same files makes it fail.
 """
 
 from typing import Any

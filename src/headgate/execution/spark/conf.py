@@ -6,12 +6,12 @@ GUARD = "headgate.guard.GuardExtensions"
 PLUGIN = "headgate.guard.GuardPlugin"
 INTERCEPTOR = "headgate.guard.ConnectInterceptor"
 AUTHORIZATION = f"spark.sql.catalog.{CATALOG}.header.Authorization"
-"""Set by each session, with its own token; never for the whole server."""
+"""Set by each session with its own token, never for the whole server."""
 
 TIME_ZONE = "spark.sql.session.timeZone"
 LAYER = f"spark.sql.catalog.{CATALOG}.default-namespace"
 USER = "headgate.user"
-"""Whom `current_user()` names, as the guard reads it. No SQL can set this, nor the others."""
+"""The user that the guard returns for `current_user()`. SQL cannot set this or the other settings."""
 GATEWAY = "org.apache.spark.api.python.PythonGatewayServer"
 CONNECT = "headgate.guard.ConnectServer"
 
@@ -25,9 +25,9 @@ def lake(catalog_url: str) -> Conf:
         name: "org.apache.iceberg.spark.SparkCatalog",
         f"{name}.type": "rest",
         f"{name}.uri": catalog_url,
-        # Otherwise a member whose access was taken reads on for half a minute.
+        # Otherwise a member whose access was revoked could continue to read for half a minute.
         f"{name}.cache-enabled": "false",
-        # The session's own header is the token; with Iceberg's own handling, a closed session would not be freed.
+        # The session's own header is the token; with Iceberg's token handling, a closed session would not be freed.
         f"{name}.rest.auth.type": "none",
         f"{name}.rest-metrics-reporting-enabled": "false",
         "spark.sql.defaultCatalog": CATALOG,
@@ -60,13 +60,13 @@ def common() -> Conf:
         "spark.ui.retainedStages": "50",
         "spark.sql.ui.retainedExecutions": "20",
         "spark.connect.progress.reportInterval": "500ms",
-        # A task that does not stop when it is told to takes its process with it; see server.py for this machine's own.
+        # A task that ignores its interruption ends its process; for servers on this machine, see server.py.
         "spark.task.reaper.enabled": "true",
         "spark.task.reaper.killTimeout": "20s",
-        # A plan that was kept would not ask the catalog again.
+        # A cached plan would not query the catalog again.
         "spark.connect.session.planCache.enabled": "false",
         "spark.sql.connect.serverStacktrace.enabled": "false",
-        # Sessions are freed when they end; this frees those of a worker that was killed.
+        # Sessions are freed when they end; this frees those of a killed worker.
         "spark.connect.session.manager.defaultSessionTimeout": "15m",
     }
 
@@ -80,17 +80,17 @@ def acting(token: str, time_zone: str, user: str = "", layer: str | None = None)
 
 
 def for_members(catalog_url: str) -> Conf:
-    """A server for members' SQL."""
+    """The configuration of a server for members' SQL."""
     return {**common(), **lake(catalog_url), **guarded()}
 
 
 def for_platform(catalog_url: str) -> Conf:
-    """A server for the platform's own steps."""
+    """The configuration of a server for the platform's own steps."""
     return {**common(), **lake(catalog_url), "spark.sql.extensions": ICEBERG}
 
 
 def for_notebook(catalog_url: str) -> Conf:
-    """The Spark of one notebook, in its own process."""
+    """The configuration of a notebook's own Spark process."""
     return {
         **common(),
         **lake(catalog_url),
@@ -112,9 +112,9 @@ def local(*, name: str, cores: int, heap: int, port: int, scratch: str) -> Conf:
         "spark.connect.grpc.binding.port": str(port),
         "spark.connect.grpc.port.maxRetries": "0",
         "spark.local.dir": f"{scratch}/local",
-        # A result that is larger must not take the whole server down.
+        # A larger result must not crash the whole server.
         "spark.driver.maxResultSize": str(heap // 3),
-        # A long statement leaves cores to the others.
+        # Lets other statements use cores while a long one runs.
         "spark.scheduler.mode": "FAIR",
         "spark.scheduler.allocation.file": f"file://{scratch}/fair.xml",
         "spark.sql.warehouse.dir": f"{scratch}/none",

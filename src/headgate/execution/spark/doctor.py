@@ -22,7 +22,7 @@ from headgate.warehouse.locations import open_store
 State = Literal["ok", "note", "wrong"]
 _OWN_USER = "Run Headgate as an unprivileged user (docs/how-to/run-as-unprivileged-user.md)"
 _SHORT_OF = 0.9
-"""A machine of 8 GiB shows a little less."""
+"""A machine with 8 GiB reports slightly less."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _sandbox(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def _user(settings: Settings) -> Iterator[DoctorFinding]:
-    """The user of Headgate and of its sandboxes."""
+    """Check the user of Headgate and of its sandboxes."""
     if not is_root():
         yield DoctorFinding("user", "ok", f"Headgate and its sandboxes run as the user id {os.getuid()}")
         return
@@ -211,7 +211,7 @@ def _warehouse(settings: Settings) -> Iterator[DoctorFinding]:
     if parts.scheme != "file":
         return
     folder = Path(unquote(parts.path))
-    # One that is not there yet is made at the first start, in the nearest folder that is.
+    # A missing folder is created at the first start, below its nearest existing parent.
     there = next(place for place in (folder, *folder.parents) if place.exists())
     try:
         with tempfile.NamedTemporaryFile(dir=there):

@@ -1,4 +1,4 @@
-"""Codes of failures that the engine and its functions share."""
+"""Error codes shared by the server and its step functions."""
 
 SOURCE_DOWN = "SOURCE_DOWN"
-"""A host does not answer: the proxy knows better words for it."""
+"""A host does not respond; the proxy has a more precise message."""

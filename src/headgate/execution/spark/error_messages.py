@@ -1,5 +1,5 @@
-"""Rewrite messages of Spark and Iceberg for members: without advice that the guard rejects, and with table names that
-work.
+"""Rewrites messages of Spark and Iceberg for members: without advice that the guard rejects, and with usable table
+names.
 """
 
 import re
@@ -44,7 +44,7 @@ def of_missing(code: str, text: str) -> tuple[str, str]:
 
 
 def _parts(text: str) -> list[str]:
-    """The parts of the name that a sentence is about, without the catalog's own."""
+    """The parts of the name in a sentence, without the catalog."""
     plain = _PLAIN.match(text)
     if plain is not None:
         results = [value for value in (plain[1] or plain[2] or "").strip().split(".") if value]

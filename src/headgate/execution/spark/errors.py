@@ -8,7 +8,7 @@ class SparkUnavailable(Exception):
         super().__init__(detail)
         self.detail = detail
         self.out_of_memory = False
-        """Whether it went away because its memory was full."""
+        """Whether it ended because it ran out of memory."""
 
 
 class SqlFailed(Exception):

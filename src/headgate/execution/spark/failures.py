@@ -1,5 +1,7 @@
-"""Translate Spark's errors to messages for members. Only messages written for users are passed on: those of Spark's
-error classes, and of our catalog. Any other error becomes a generic message, with the details in the operator's log.
+"""Translates Spark's errors into messages for members.
+
+Only messages written for users are passed on: those of Spark's error classes and of Headgate's catalog. Any other error
+becomes a generic message, with the details in the operator's log.
 """
 
 import json
@@ -32,11 +34,11 @@ _INSIDES = re.compile(
     r"|(?:\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b)"
 )
 _SILENT = ("INTERNAL_ERROR", "_LEGACY_ERROR_TEMP", "FAILED_EXECUTE_UDF", "CONNECT", "INVALID_HANDLE", "FAILED_READ")
-"""Classes of errors whose sentences are about Spark's insides."""
+"""Error classes whose messages describe Spark's internals."""
 
 _MISSING = frozenset({error_messages.NO_TABLE, error_messages.NO_LAYER})
 _RAISED = "USER_RAISED_EXCEPTION"
-"""The class of an error whose sentence is the member's own."""
+"""The error class whose message is the member's own."""
 
 _CATALOG = "org.apache.iceberg.exceptions."
 _SENTENCES = {
@@ -51,14 +53,14 @@ _SENTENCES = {
     "UnprocessableEntityException": ("BAD_REQUEST", ""),
     "ValidationException": ("INVALID", ""),
 }
-"""Iceberg's errors that carry a sentence of our catalog's, and what Iceberg puts before it."""
+"""Iceberg exceptions that carry a message of Headgate's catalog, and Iceberg's prefix."""
 
 _ARGUMENT = "java.lang.IllegalArgumentException"
 _NO_SNAPSHOT = re.compile(
     r"Cannot find snapshot with ID -?\d+|Cannot find a snapshot older than [\dTZ:.+-]+"
     r"|Cannot find matching snapshot ID or reference name for version [\w-]{1,128}"
 )
-"""What Iceberg says of a snapshot that is not there. Its error is of no own class: the whole sentence must match."""
+"""Iceberg's message for a missing snapshot. It has no exception class of its own, so the whole sentence must match."""
 
 _ANALYSIS = "org.apache.spark.sql.AnalysisException"
 _PARSER = "org.apache.spark.sql.catalyst.parser.ParseException"
@@ -85,7 +87,7 @@ _UNSURE = SqlFailed(
 
 @dataclass(frozen=True)
 class Cause:
-    """One error of a chain of causes."""
+    """One error in a chain of causes."""
 
     classes: tuple[str, ...]
     message: str
@@ -95,9 +97,10 @@ class Cause:
 def translate(
     error: Exception, details: Callable[[str], Any], own: Callable[[Cause], Exception | None] = lambda _: None
 ) -> Exception:
-    """What to raise for an error of gRPC's: SqlFailed, Refused or EngineDown. `details` asks the server for more.
+    """The exception for a gRPC error: SqlFailed, StatementRefused or SparkUnavailable. `details` gets more from the
+    server.
 
-    A cause that `own` knows, such as one of a driver's, is told in its words.
+    A cause that `own` recognizes, such as a driver's, uses its message.
     """
     from grpc import RpcError, StatusCode  # noqa: PLC0415 - heavy
 

@@ -1,4 +1,4 @@
-"""Builds the guard's jar from `spark-guard/`, or takes the one that a wheel ships."""
+"""Builds the guard's jar from `spark-guard/`, or uses the one in a wheel."""
 
 import hashlib
 import os
@@ -16,11 +16,11 @@ _SAME_TIME = (2020, 1, 1, 0, 0, 0)
 
 
 class BadBuild(RuntimeError):
-    """The guard cannot be built; says why."""
+    """The guard cannot be built; the message says why."""
 
 
 def ensure(folder: Path, iceberg: Path, *, say: Callable[[str], None] = lambda _: None) -> Path:
-    """The guard's jar in the folder: of the sources beside the package if they are there, else the shipped one."""
+    """The guard's jar in the folder: built from the sources if they exist, otherwise the shipped one."""
     if not SOURCES.is_dir():
         return _taken(folder)
     target = folder / f"headgate-guard-{fingerprint()}.jar"
@@ -31,7 +31,7 @@ def ensure(folder: Path, iceberg: Path, *, say: Callable[[str], None] = lambda _
 
 
 def fingerprint() -> str:
-    """Names a build: another one for other sources or other versions."""
+    """Identifies a build by its sources and versions."""
     digest = hashlib.sha256(repr((versions.PYSPARK, versions.ICEBERG, versions.JDK_TARGET)).encode())
     for file in _files():
         digest.update(f"{file.relative_to(SOURCES)}\0".encode() + file.read_bytes() + b"\0")
@@ -39,7 +39,7 @@ def fingerprint() -> str:
 
 
 def build_guard(target: Path, iceberg: Path) -> Path:
-    """Compile the guard into `target`. The same sources give the same bytes."""
+    """Compile the guard into `target`. The build is reproducible."""
     with tempfile.TemporaryDirectory(prefix=".guard-", dir=target.parent) as work:
         classes = Path(work, "classes")
         _compile(classes, iceberg)
@@ -50,7 +50,7 @@ def build_guard(target: Path, iceberg: Path) -> Path:
 
 
 def ship(built: Path, *, say: Callable[[str], None] = lambda _: None) -> None:
-    """Put a built jar into the package, so that a wheel brings it."""
+    """Copy a built jar into the package, so that a wheel contains it."""
     if SHIPPED.exists() and SHIPPED.read_bytes() == built.read_bytes():
         return
     shutil.copyfile(built, SHIPPED)
@@ -65,7 +65,8 @@ def _compile(classes: Path, iceberg: Path) -> None:
     sources = [str(file) for file in _files() if file.suffix == ".java"]
     path = os.pathsep.join([f"{java.spark_jars()}{os.sep}*", str(iceberg)])
     release = str(versions.JDK_TARGET)
-    # Spark's class files name annotations and Kotlin parts that no jar brings: warnings about them say nothing of ours.
+    # Spark's class files reference annotations and Kotlin classes that no jar contains, so warnings about them are
+    # irrelevant.
     flags = ["-encoding", "UTF-8", "-g", "-Xlint:unchecked,deprecation,rawtypes", "-proc:none", "-implicit:none"]
     command = [java.program("javac"), "--release", release, *flags, "-cp", path, "-d", str(classes), *sources]
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}

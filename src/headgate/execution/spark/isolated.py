@@ -1,4 +1,4 @@
-"""Spark servers for what may have ended the shared one: each serves one session or run, with nothing beside it."""
+"""Isolated Spark servers for work that may have crashed the shared one: each serves a single session or run."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ _log = get_logger("headgate.engine")
 
 
 class IsolatedSpark:
-    """Starts a server for each session and ends it with the session. One runs at a time, for its memory."""
+    """Starts a server for each session and ends it with the session. Only one runs at a time, to limit memory."""
 
     def __init__(self, make: "Callable[[], MemberSpark]") -> None:
         self._make = make
@@ -26,10 +26,10 @@ class IsolatedSpark:
         self._current: MemberSpark | None = None
 
     def ensure(self) -> None:
-        """Nothing: `open` starts the server."""
+        """Nothing to do: `open` starts the server."""
 
     def open(self, token: str, *, user: str = "", time_zone: str = "UTC", layer: str | None = None) -> "SqlSession":
-        """A session on a new server, once no other runs; EngineDown if it does not start."""
+        """A session on a new server, once no other is running; SparkUnavailable if it does not start."""
         while not self._turn.acquire(timeout=PAUSE):
             self._check()
         self._current = spark = self._make()
@@ -43,7 +43,7 @@ class IsolatedSpark:
             raise
 
     def close(self) -> None:
-        """End the server that runs, and start no other."""
+        """Stop the running server and start no other."""
         self._closing.set()
         spark = self._current
         if spark is not None:
@@ -61,7 +61,7 @@ class IsolatedSpark:
 
 
 class IsolatedPlatform:
-    """A platform's Spark for one run, started at its first call. One runs at a time, for its memory."""
+    """A platform Spark for one run, started at its first call. Only one runs at a time, to limit memory."""
 
     def __init__(self, make: "Callable[[], PlatformSpark]", turn: threading.Lock) -> None:
         self._make, self._turn = make, turn
@@ -70,7 +70,7 @@ class IsolatedPlatform:
     def call(
         self, function: str, arguments: dict[str, Any], context: "Context", *, hosts: Sequence[tuple[str, int]] = ()
     ) -> dict[str, Any]:
-        """A call on a server of its own, once no other runs; see PlatformSpark."""
+        """A call on an isolated server, once no other is running; see PlatformSpark."""
         if self._spark is None:
             while not self._turn.acquire(timeout=PAUSE):
                 context.check_stopped()
@@ -79,7 +79,7 @@ class IsolatedPlatform:
         return self._spark.call(function, arguments, context, hosts=hosts)
 
     def close(self) -> None:
-        """End the server."""
+        """Stop the server."""
         spark, self._spark = self._spark, None
         if spark is not None:
             spark.close()

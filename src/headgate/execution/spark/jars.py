@@ -1,4 +1,4 @@
-"""The jars that Spark needs beside its own: fetched once by coordinates, checked against their sums, kept."""
+"""The additional jars of Spark: fetched once by Maven coordinates, verified by checksum, and cached."""
 
 import argparse
 import hashlib
@@ -20,12 +20,12 @@ FETCH_SECONDS = 900
 
 
 class BadJar(RuntimeError):
-    """A jar that cannot be had or is not the one that was pinned; says what to do."""
+    """A jar is unavailable or differs from the pinned one; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Jars:
-    """What to pass to Spark as `--jars`: all in one folder, so that a sandbox binds that folder alone."""
+    """The jars for Spark's `--jars`: all in one folder, so that a sandbox mounts only that folder."""
 
     iceberg: Path
     guard: Path | None = None
@@ -42,7 +42,7 @@ class Jars:
 
 
 def default_folder() -> Path:
-    """The folder where jars are kept unless a caller names another."""
+    """The default folder of the jars."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "headgate", "jars")
 
 
@@ -54,11 +54,11 @@ def ensure(
     offline: Path | None = None,
     say: Say = lambda _: None,
 ) -> Jars:
-    """All jars, checked. What is missing is fetched and the guard is built, so the first call takes a while.
+    """All jars, verified. Missing ones are fetched and the guard is built, so the first call takes a while.
 
-    `s3` adds what object stores need, `platform` what the platform's own steps need. `offline`, or the variable
-    HEADGATE_SPARK__JARS_DIR, names a folder that holds the files under their usual names; then nothing is fetched from
-    the network.
+    `s3` adds jars for object stores, `platform` those for the platform's own steps. `offline`, or the variable
+    HEADGATE_SPARK__JARS_DIR, names a folder that contains the files under their usual names; then nothing is fetched
+    from the network.
     """
     folder = (folder or default_folder()).absolute()
     wanted = [ICEBERG_RUNTIME, *([ICEBERG_AWS] if s3 else []), *(PLATFORM if platform else ())]
@@ -70,7 +70,7 @@ def ensure(
 def fetch(
     artifacts: Sequence[Artifact], folder: Path, *, offline: Path | None = None, say: Say = lambda _: None
 ) -> list[Path]:
-    """These jars in the folder, from `offline` if given, else by Spark's own resolver; each is the pinned one."""
+    """Fetch these jars into the folder, from `offline` if given, otherwise with Spark's own resolver; verify each."""
     folder.mkdir(parents=True, exist_ok=True)
     named = os.environ.get(OFFLINE_VARIABLE)
     offline = offline or (Path(named) if named else None)
@@ -86,7 +86,7 @@ def fetch(
 
 
 def check(file: Path, artifact: Artifact) -> None:
-    """Refuse a file that is not the pinned one."""
+    """Reject a file that differs from the pinned one."""
     with file.open("rb") as stream:
         result = hashlib.file_digest(stream, "sha256").hexdigest()
     if result != artifact.sha256:
@@ -108,7 +108,7 @@ def _copy(artifacts: Sequence[Artifact], source: Path, folder: Path) -> None:
 
 
 def _resolve(artifacts: Sequence[Artifact], folder: Path) -> None:
-    """Let Spark's own resolver fetch them; DEFAULT_ARTIFACT_REPOSITORY names a mirror, as with spark-submit."""
+    """Fetch them with Spark's own resolver; DEFAULT_ARTIFACT_REPOSITORY sets a mirror, as with spark-submit."""
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as work:
         command = _command(artifacts, Path(work))
         answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
@@ -121,7 +121,7 @@ def _resolve(artifacts: Sequence[Artifact], folder: Path) -> None:
 
 
 def _command(artifacts: Sequence[Artifact], work: Path) -> list[str]:
-    """Run spark-submit's own resolution, with a main class of pyspark's jars that only prints a version."""
+    """Run spark-submit's resolver with a main class from pyspark's jars that only prints a version."""
     packages = ",".join(artifact.coordinates for artifact in artifacts)
     submit = ["org.apache.spark.deploy.SparkSubmit", "--master", "local[1]", "--packages", packages]
     settings = ["--conf", f"spark.jars.ivy={work}", "--class", "org.apache.ivy.Main", "spark-internal", "-version"]
@@ -144,7 +144,7 @@ def _unfetched(artifact: Artifact, log: str) -> str:
 
 
 def _place(source: Path, target: Path) -> None:
-    """Put a file where it belongs, whole or not at all."""
+    """Move a file to its path atomically."""
     with tempfile.NamedTemporaryFile(prefix=".part-", dir=target.parent, delete=False) as part:
         shutil.copyfile(source, part.name)
     Path(part.name).chmod(0o644)

@@ -1,4 +1,4 @@
-"""The Java on this machine, and the jars that pyspark brings."""
+"""The Java of this machine, and pyspark's jars."""
 
 import os
 import re
@@ -13,11 +13,11 @@ _VERSION = re.compile(r'version "(\d+)')
 
 
 class NoJava(RuntimeError):
-    """What is needed to run Spark is missing; says what, and what to do."""
+    """A requirement for running Spark is missing; the message says which and what to do."""
 
 
 def program(name: str) -> str:
-    """The path of `java` or `javac`: from JAVA_HOME, else from PATH."""
+    """The path of `java` or `javac`, from JAVA_HOME or else PATH."""
     home = os.environ.get("JAVA_HOME")
     result = str(Path(home, "bin", name)) if home else shutil.which(name)
     if result is None or not os.access(result, os.X_OK):
@@ -27,7 +27,7 @@ def program(name: str) -> str:
 
 
 def java() -> str:
-    """The path of a Java of a version that Spark runs on."""
+    """The path of a Java version that Spark supports."""
     path = program("java")
     asked = [path, "-version"]
     answer = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
@@ -39,7 +39,7 @@ def java() -> str:
 
 
 def spark_jars() -> Path:
-    """The folder of the jars that pyspark brings, found without importing it."""
+    """The folder of pyspark's jars, found without importing it."""
     spec = find_spec("pyspark")
     for place in (spec.submodule_search_locations or []) if spec else []:
         if (folder := Path(place, "jars")).is_dir():

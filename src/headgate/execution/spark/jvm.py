@@ -1,4 +1,4 @@
-"""How a Spark server is started as a plain Java program, quicker than through Spark's own scripts."""
+"""Starts a Spark server as a plain Java program, which is faster than Spark's own scripts."""
 
 import os
 import re
@@ -25,14 +25,14 @@ MODULES = (
     "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
     "--enable-native-access=ALL-UNNAMED",
 )
-"""What Spark's scripts add; a test compares."""
+"""The options that Spark's scripts add; a test compares them."""
 
 _NOT_STOPPED = re.compile(r"^Killed task \d+ could not be stopped within \d+ ms; not killing JVM", re.MULTILINE)
 
 _NO_MEMORY = re.compile(r"^Terminating due to java\.lang\.OutOfMemoryError", re.MULTILINE)
 
 MOST_READ = 8 << 20
-"""Bytes of a log that are read at most. Each has a smaller limit of its own, which holds inside the sandbox alone."""
+"""Maximum number of bytes read from a log. The logs' own smaller limits are enforced only inside the sandbox."""
 
 LOGGING = """\
 rootLogger.level = warn
@@ -79,7 +79,7 @@ def arguments(
     main: str = CONNECT,
     options: Sequence[str] = (),
 ) -> str:
-    """The content of a file for `java @FILE`. So nothing of it shows in a list of processes."""
+    """The content of a file for `java @FILE`, so that the arguments are not visible in process lists."""
     given = [
         f"-Xmx{memory}",
         "-XX:+ExitOnOutOfMemoryError",
@@ -111,7 +111,7 @@ FAIR = """\
 
 
 def lay_out(scratch: Path) -> None:
-    """The folders and files that a server expects in its scratch folder."""
+    """Create the folders and files that a server expects in its scratch folder."""
     for name in ("local", "tmp"):
         (scratch / name).mkdir(parents=True, exist_ok=True, mode=0o700)
     (scratch / "log4j2.properties").write_text(LOGGING, encoding="utf-8")
@@ -119,7 +119,7 @@ def lay_out(scratch: Path) -> None:
 
 
 def heap_after_collection(scratch: Path) -> int:
-    """The bytes that were still in use after the last garbage collection; 0 if there was none."""
+    """The bytes in use after the last garbage collection; 0 if there was none."""
     for line in reversed(read_tail(scratch / "gc.log").splitlines()):
         _, arrow, rest = line.partition("M->")
         if arrow and rest.partition("M")[0].isdigit():
@@ -128,19 +128,21 @@ def heap_after_collection(scratch: Path) -> int:
 
 
 def has_stuck_task(scratch: Path) -> bool:
-    """Whether Spark gave up on a task that was told to stop. In a process of its own, it would end that."""
+    """Whether Spark gave up on a task that ignored its interruption. In a separate executor process, Spark would end
+    the process.
+    """
     return _NOT_STOPPED.search(read_tail(scratch / "server.log.tasks")) is not None
 
 
 def has_out_of_memory_line(scratch: Path) -> bool:
-    """Whether Java ended itself because its memory was full: see -XX:+ExitOnOutOfMemoryError."""
+    """Whether Java exited because it ran out of memory: see -XX:+ExitOnOutOfMemoryError."""
     return _NO_MEMORY.search(read_tail(scratch / "output.log")) is not None
 
 
 def read_tail(file: Path) -> str:
-    """The end of a file that was written in a sandbox; empty if there is none. A link or a pipe is not followed.
+    """The end of a file that was written in a sandbox; empty if there is none. Links and pipes are not followed.
 
-    This process may have more rights than the sandbox, and must neither read another file for it nor wait.
+    This process may have more rights than the sandbox, so it must neither read another file for it nor block.
     """
     try:
         with untrusted_files.opened(file) as source:

@@ -1,4 +1,4 @@
-"""A server on this machine, if the machine has all that it needs."""
+"""Creates a Spark server on this machine, if the machine meets the requirements."""
 
 from headgate.execution.sandbox import bubblewrap
 from headgate.execution.spark import conf, guard_jar, jars, java, versions
@@ -14,7 +14,7 @@ _log = get_logger("headgate.engine")
 def local_server(
     kind: str, settings: Settings, confs: conf.Conf, beside: ServerEnvironment | None = None
 ) -> LocalServer:
-    """A server on this machine, not yet started; EngineDown says what is missing."""
+    """A server on this machine that is not started yet; SparkUnavailable says what is missing."""
     complaints = versions.complaints()
     if complaints:
         raise SparkUnavailable("; ".join(complaints))

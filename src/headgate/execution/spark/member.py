@@ -1,4 +1,4 @@
-"""The guarded Spark that runs members' SQL: on this machine, started and watched here, or a server elsewhere."""
+"""The guarded Spark server for members' SQL: started and monitored on this machine, or remote."""
 
 import threading
 import time
@@ -33,10 +33,10 @@ __all__ = [
 ]
 
 HEAP_MARK = 0.6
-"""The part of the heap above which an idle server is started anew."""
+"""The fraction of the heap above which an idle server is restarted."""
 
 FRESH_SECONDS = 600
-"""How long a server runs at least before it is started anew for that."""
+"""Minimum run time before a server is restarted for memory."""
 
 _log = get_logger("headgate.engine")
 
@@ -56,9 +56,9 @@ class MemberSpark:
         self._error: str | None = None
 
     def ensure(self) -> None:
-        """Start it if it is not up, and see that its guard holds; EngineDown says why it is not.
+        """Start the server if it is not running, and verify its guard; raises SparkUnavailable.
 
-        To be called before every statement: it costs nothing while the server is up and well.
+        Call it before every statement; it costs nothing while the server is running and healthy.
         """
         with self._lock:
             if self._runs() and self._answers() and not self._worn():
@@ -73,7 +73,7 @@ class MemberSpark:
             self._error, self._since = None, time.time()
 
     def state(self) -> dict[str, Any]:
-        """How it is, for an operator."""
+        """The state of the server, for operators."""
         server = self._server
         return {
             "up": self._up(),
@@ -91,7 +91,7 @@ class MemberSpark:
 
     @property
     def isolated(self) -> "MemberSpark | IsolatedSpark":
-        """Servers for what may have ended this one. A server elsewhere is the only one that there is."""
+        """Servers for work that may have crashed this one; a remote server has no alternative."""
         return self if self._settings.spark.member_url is not None else self._isolated
 
     def open(
@@ -103,7 +103,7 @@ class MemberSpark:
         layer: str | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> "SqlSession":
-        """A session that acts with this token, and with no other right; `current_user()` names the user."""
+        """A session with only the rights of this token; `current_user()` returns the user."""
         with self._lock:
             connection = self._connection
             if connection is None or not self._up():
@@ -120,7 +120,7 @@ class MemberSpark:
         try:
             session.configure(conf.acting(token, time_zone, user, layer))
             if server is None:
-                # A server elsewhere may have been started anew, by whoever runs it, without its guard.
+                # A remote server may have been restarted without its guard.
                 verify_guard(session)
         except BaseException:
             session.close()
@@ -128,7 +128,7 @@ class MemberSpark:
         return session
 
     def close(self) -> None:
-        """End it, and every session on it; also one that is being started."""
+        """Stop the server with all its sessions, also while it is starting."""
         self._isolated.close()
         starting = self._starting
         if starting is not None:
@@ -147,11 +147,11 @@ class MemberSpark:
         return self._server is None or not self._server.ended.is_set()
 
     def _runs(self) -> bool:
-        """Whether it is up, looked at more closely: its process may have ended a moment ago."""
+        """Whether it is running, checked by its process, which may just have ended."""
         return self._up() and (self._server is None or self._server.pid is not None)
 
     def _worn(self) -> bool:
-        """Whether it is idle and holds more than it should."""
+        """Whether it is idle and uses too much memory."""
         if self._server is None or self._sessions or time.time() - self._server.since < FRESH_SECONDS:
             return False
         if jvm.heap_after_collection(self._server.scratch) <= HEAP_MARK * sizes.memory_bytes(self._server.memory):
@@ -186,7 +186,7 @@ class MemberSpark:
             session.close()
 
     def _answers(self) -> bool:
-        """Whether it still answers, asked only if there is reason for doubt."""
+        """Whether it still responds; checked only after a failed call."""
         connection = self._connection
         if connection is None or not connection.doubtful:
             return connection is not None
@@ -198,7 +198,7 @@ class MemberSpark:
         return True
 
     def _ended(self, server: LocalServer) -> None:
-        """It died: whatever runs on it fails now, and not when a timeout comes."""
+        """The server died: fail its statements now instead of after a timeout."""
         connection = self._connection
         if server is self._server and connection is not None:
             connection.fail("Spark ended during the statement")

@@ -1,4 +1,4 @@
-"""The addresses that a sandboxed server may reach: the catalog's, and that of a bucket's store. Nothing else."""
+"""The addresses that a sandboxed server may reach: the catalog and the bucket's object store."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class Route:
-    """An address outside, and the loopback address by which it is reached inside."""
+    """An outside address, and the loopback address for it inside the sandbox."""
 
     host: str
     port: int
@@ -21,14 +21,14 @@ class Route:
 
     @property
     def name(self) -> str | None:
-        """The name that must lead to the inner address; None if the outer one is an address already."""
+        """The host name that must resolve to the inner address; None if the outer one is an IP address."""
         return None if _is_address(self.host) or self.host == "localhost" else self.host
 
 
 def routes(addresses: Iterable[tuple[str, int]], *, keep: bool = False) -> list[Route]:
-    """A route for each address. Names keep their names inside, each at a loopback address of its own.
+    """A route for each address. Host names stay the same inside, each at a separate loopback address.
 
-    With `keep`, so do addresses: the network inside has to be told of them.
+    With `keep`, IP addresses stay the same too, and must be added to the inner network.
     """
     routes: list[Route] = []
     names: dict[str, str] = {}
@@ -42,7 +42,7 @@ def routes(addresses: Iterable[tuple[str, int]], *, keep: bool = False) -> list[
 
 
 def allowed(settings: Settings, catalog_url: str) -> list[tuple[str, int]]:
-    """The addresses that a server of these settings may reach."""
+    """The addresses that a server with these settings may reach."""
     results = [address(catalog_url)]
     if settings.warehouse_url.startswith("s3://"):
         bucket = address_of(settings)
@@ -57,7 +57,7 @@ def address(url: str) -> tuple[str, int]:
 
 
 def sandbox_url(url: str) -> str:
-    """A URL as the sandbox must call it: an outer address that is no name is reached at loopback."""
+    """A URL for use in the sandbox: an outer IP address is replaced by its loopback address."""
     parts = urlsplit(url)
     host = parts.hostname or "localhost"
     if not _is_address(host) or ipaddress.ip_address(host).is_loopback:

@@ -1,8 +1,8 @@
-"""The Spark of the platform's own steps: started when first needed, ended when idle. No member's SQL reaches it.
+"""The Spark of the platform's own steps: started on first use, stopped when idle. It never runs members' SQL.
 
-A step that needs PySpark's DataFrames is a function in engine/, called in a process of its own:
+A step that needs PySpark's DataFrames is a function that runs in a separate process:
 
-    # engine/landing.py
+    # execution/sources/land.py
     def land(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
         rows = step.spark.read.format("jdbc")…      # a session by PySpark's own client, with the run's token
         step.log("what a member may read in the run's log")
@@ -11,14 +11,14 @@ A step that needs PySpark's DataFrames is a function in engine/, called in a pro
     # execution/steps/land.py
     found = context.platform.call("headgate.execution.sources.land:land", arguments, context, hosts=[("db", 5432)])
 
-`arguments` are what json.dumps takes; secrets may be among them: they go by standard input, and nowhere else. `hosts`
-are the only addresses outside that the call can reach, judged by the rules of all outgoing calls. Spark's progress goes
-to `context.progress`, log lines to `context.log`. When the run is to end, the process is killed and Spark stops: then
-`call` raises Stopped. StepFailed, SqlFailed, Refused and EngineDown pass; a process that dies is a StepFailed that
-passes.
+`arguments` must be JSON-serializable and may contain secrets, which are passed only through standard input. `hosts` are
+the only outside addresses that the call can reach, validated like all outgoing calls. Spark's progress goes to
+`context.progress`, log lines to `context.log`. When the run is to end, the process is killed, Spark stops, and `call`
+raises RunStopped. StepFailed, SqlFailed, StatementRefused and SparkUnavailable are passed on. If the process dies,
+`call` raises a StepFailed that may be retried.
 
-Errors inside Spark come to the function as SqlFailed, Refused or EngineDown, never as PySpark's own. `step.explains`
-adds words for those of a driver or a reader.
+Errors inside Spark reach the function as SqlFailed, StatementRefused or SparkUnavailable, never as PySpark's own
+exceptions. `step.explains` adds messages for errors of a driver or a reader.
 """
 
 import threading
@@ -51,7 +51,7 @@ _log = get_logger("headgate.engine")
 
 
 class PlatformSpark:
-    """The Connect server for the platform's steps, on loopback behind a key of its own, or `spark.platform_url`."""
+    """The Connect server for the platform's steps, on loopback with its own key, or at `spark.platform_url`."""
 
     def __init__(self, settings: Settings, catalog_url: str, *, idle_seconds: float = IDLE_SECONDS) -> None:
         self._settings, self._catalog_url, self._idle_seconds = settings, catalog_url, idle_seconds
@@ -66,12 +66,12 @@ class PlatformSpark:
         self._turn = threading.Lock()
 
     def state(self) -> dict[str, Any]:
-        """How it is, for an operator."""
+        """The state of the server, for operators."""
         server = self._server
         return {"up": self._up(), "pid": server.pid if server else None, "sessions": self._sessions}
 
     def open(self, token: str, *, time_zone: str = "UTC", max_rows: int = 1 << 30) -> SqlSession:
-        """A session that acts with this token. Starts the server if it is not up; EngineDown says why it cannot."""
+        """A session with the rights of this token. Starts the server if it is not running; raises SparkUnavailable."""
         session = SqlSession(self._opened(), max_rows, self._closed)
         try:
             session.configure(conf.acting(token, time_zone))
@@ -83,10 +83,10 @@ class PlatformSpark:
     def call(
         self, function: str, arguments: dict[str, Any], context: Context, *, hosts: Sequence[tuple[str, int]] = ()
     ) -> dict[str, Any]:
-        """Call a function in a process of its own, with the run's token; see above."""
+        """Call a function in a separate process with the run's token; see the module."""
         context.check_stopped()
         if self._settings.spark.platform_url is not None:
-            # PySpark's own client asks for minutes if nobody answers there.
+            # PySpark's own client retries for minutes if there is no server.
             self.open(context.job.token).close()
         connection = self._opened()
         if self._server is not None and self._server.sandboxed:
@@ -100,7 +100,7 @@ class PlatformSpark:
 
     @contextmanager
     def alone(self) -> "Iterator[PlatformSpark | IsolatedPlatform]":
-        """A server for a run that may have ended this one. A server elsewhere is the only one that there is."""
+        """A server for a run that may have crashed this one; a remote server has no alternative."""
         if self._settings.spark.platform_url is not None:
             yield self
             return
@@ -111,7 +111,7 @@ class PlatformSpark:
             own.close()
 
     def close(self) -> None:
-        """End it, and every session on it."""
+        """Stop the server with all its sessions."""
         with self._lock:
             if self._idle is not None:
                 self._idle.cancel()
@@ -119,7 +119,7 @@ class PlatformSpark:
 
     @contextmanager
     def _admitted(self, hosts: Sequence[tuple[str, int]]) -> Iterator[ProxyTicket]:
-        """Let a call reach its hosts; what kept it from them is why it fails."""
+        """Admit a call to its hosts; a refused connection becomes the reason of its failure."""
         egress = self._egress or platform_environment.egress(self._settings, self._catalog_url)
         ticket: ProxyTicket | None = None
         try:
@@ -177,7 +177,7 @@ class PlatformSpark:
             _check(connection)
             raise StepFailed("STEP_LOST", step_processes.LOST, passing=True) from None
         except Exception:
-            # Whatever it looks like from inside, the run was told to end, or Spark is gone.
+            # Whatever the error inside looks like, the cause is that the run was stopped or Spark is gone.
             context.check_stopped()
             _check(connection)
             raise
@@ -192,7 +192,7 @@ class PlatformSpark:
         return values | {"url": f"sc://localhost:{address.port}/;token={address.token}"}
 
     def _opened(self) -> Connection:
-        """The connection to the server, which is started if it is not up; counted until `_closed`."""
+        """The connection to the server, which is started if necessary; reference-counted until `_closed`."""
         with self._lock:
             if not self._up():
                 self._begin()
@@ -257,7 +257,7 @@ class PlatformSpark:
 
 
 def _check(connection: Connection) -> None:
-    """EngineDown if the server is gone, with whether its memory was full."""
+    """Raise SparkUnavailable if the server is gone, with whether it ran out of memory."""
     try:
         connection.check()
     except SparkUnavailable as error:
@@ -266,7 +266,7 @@ def _check(connection: Connection) -> None:
 
 
 def _free(session: Session) -> None:
-    """Free a session on the server, and stop what it still runs: a client that is gone stops nothing."""
+    """Free a session on the server and cancel its statements; the client's end does not cancel them."""
     from grpc import RpcError  # noqa: PLC0415 - heavy
 
     with suppress(RpcError, SparkUnavailable):

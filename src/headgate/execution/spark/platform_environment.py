@@ -1,4 +1,6 @@
-"""What the platform's Spark has beside a member's: Python, more of the disk, and a way out by the proxy alone."""
+"""The additional environment of the platform's Spark: Python, more disk space, and network access only through the
+proxy.
+"""
 
 import os
 import socket
@@ -17,12 +19,12 @@ from headgate.settings.settings import Settings
 
 PORT_INSIDE = 1080
 RUNS = Path("work", "runs")
-"""Where in the data folder runs have theirs."""
+"""The folder of runs in the data folder."""
 
 
 @dataclass(frozen=True)
 class ServerEnvironment:
-    """What one server has beside."""
+    """The additional environment of a server."""
 
     egress: Egress | None = None
     read: tuple[Path, ...] = ()
@@ -31,7 +33,7 @@ class ServerEnvironment:
 
 
 def for_platform(settings: Settings, catalog_url: str) -> ServerEnvironment:
-    """The outfit of the platform's server; its proxy is to be closed with it."""
+    """The environment of the platform's server; its proxy must be closed with it."""
     runs = settings.data_dir.absolute() / RUNS
     runs.mkdir(parents=True, exist_ok=True, mode=0o700)
     package = Path(headgate.__file__).resolve().parents[1]
@@ -41,7 +43,7 @@ def for_platform(settings: Settings, catalog_url: str) -> ServerEnvironment:
 
 
 def egress(settings: Settings, catalog_url: str) -> Egress:
-    """The proxy, by which our own parts are reached too."""
+    """The egress proxy, which also leads to Headgate's own services."""
     always = {}
     for route in network_access.routes(network_access.allowed(settings, catalog_url)):
         for host in (route.host, route.inside):
@@ -50,25 +52,25 @@ def egress(settings: Settings, catalog_url: str) -> Egress:
 
 
 def proxy_properties(port: int, hosts: str) -> Conf:
-    """What makes Java connect by the proxy, and look up no name but those in a file."""
+    """The properties that make Java connect through the proxy and resolve only the names in a file."""
     return {
         "socksProxyHost": "127.0.0.1",
         "socksProxyPort": str(port),
-        # Nothing is left out, this machine's own addresses neither.
+        # No exceptions, not even this machine's own addresses.
         "socksNonProxyHosts": "",
         "jdk.net.hosts.file": hosts,
     }
 
 
 def hosts(settings: Settings, catalog_url: str) -> str:
-    """The only names that Java knows by itself, for programs that look them up before they connect."""
+    """The only names that Java resolves itself, for programs that resolve before they connect."""
     routes = network_access.routes(network_access.allowed(settings, catalog_url))
     lines = ["127.0.0.1 localhost", f"127.0.0.1 {socket.gethostname()}"]
     return "\n".join([*lines, *(f"{route.inside} {route.name}" for route in routes if route.name)]) + "\n"
 
 
 def is_same_user(near: socket.socket) -> bool:
-    """Whether a connection over loopback comes from a process of this process's own user."""
+    """Whether a loopback connection comes from a process of the same user."""
     host, port = near.getpeername()
     place = f"{int.from_bytes(IPv4Address(host).packed, 'little'):08X}:{port:04X}"
     for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
@@ -79,7 +81,7 @@ def is_same_user(near: socket.socket) -> bool:
 
 
 def _warehouse(settings: Settings) -> list[Path]:
-    """The files of volumes, and what notebooks saved."""
+    """The folders of volume files and of staged notebook output."""
     parts = urlsplit(settings.warehouse_url)
     if parts.scheme != "file":
         return []

@@ -1,6 +1,6 @@
-"""Whether a Spark that somebody else runs can do the platform's own steps, on all its machines.
+"""Checks whether a remote Spark can run the platform's steps on all its machines.
 
-`headgate doctor` asks, and tells what is wrong with what to do.
+`headgate doctor` uses it, and reports problems with solutions.
 """
 
 import sys
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FUNCTION = "headgate.execution.spark.remote:look"
 NEEDED = ("pyspark", "pandas", "pyarrow", "python_calamine")
-"""What Python on the executors' machines must have, by the names that are imported."""
+"""The modules that Python on the executors must provide."""
 
 PARTS = 8
 NO_TOKEN = "none"  # noqa: S105 - it is none
@@ -35,7 +35,7 @@ GUARDED = "it has the guard for members' SQL; configure a second server with `he
 
 
 def complaints(settings: Settings, catalog_url: str) -> list[str]:
-    """What is wrong at `spark.platform_url`."""
+    """The problems of the Spark at `spark.platform_url`."""
     from headgate.execution.spark.platform import PlatformSpark  # noqa: PLC0415 - loads the client
     from headgate.execution.spark.platform_environment import RUNS  # noqa: PLC0415 - loads the proxy
 
@@ -69,7 +69,7 @@ def _is_guarded(platform: "PlatformSpark") -> bool:
 
 
 def look(arguments: dict[str, Any], step: Step) -> dict[str, Any]:
-    """What is wrong, as seen by a step."""
+    """The problems as seen by a step."""
     folder = Path(arguments["folder"])
     looks = (_version(step), _reads(step, folder), _writes(step, folder), _python(step, folder, arguments["modules"]))
     return {"wrong": list(dict.fromkeys(look for look in looks if look is not None))}

@@ -1,4 +1,4 @@
-"""A Spark Connect server on this machine: started, watched and ended, in the sandbox or on loopback."""
+"""A Spark Connect server on this machine: started, monitored and stopped, in the sandbox or on loopback."""
 
 import contextlib
 import json
@@ -45,7 +45,7 @@ _log = get_logger("headgate.engine")
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server is dialled: a Unix socket, or a port of localhost with a key."""
+    """The address of a server: a Unix socket, or a localhost port with a key."""
 
     socket: str | None = None
     port: int | None = None
@@ -54,18 +54,18 @@ class Address:
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """How a server is started."""
+    """The start options of a server."""
 
     command: list[str]
     network: list[tuple[str, int]] = field(default_factory=list)
-    """Where sockets must listen for it in a network of its own; none if the sandbox makes its own."""
+    """The addresses to listen on in a separate network namespace; empty if the sandbox creates its own."""
 
     opened: list[tuple[str, str, int]] = field(default_factory=list)
-    """Sockets through which it reaches one address each."""
+    """Unix sockets that each lead to one outside address."""
 
 
 class LocalServer:
-    """One server. It ends with `stop`, or with the process that made it."""
+    """One server. It ends with `stop`, or with the process that created it."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class LocalServer:
         self.confs, self._beside = confs, beside or platform_environment.ServerEnvironment()
         self._main, self._options = main, options
         self.way_out: int | None = None
-        """The port of loopback at which it finds the proxy, if it goes out by one."""
+        """The loopback port of the egress proxy inside, if it uses one."""
         self.memory, self.cores = sizes.memory(settings.spark), sizes.cores(settings.spark)
         self.since = time.time()
         self.ended = threading.Event()
@@ -101,11 +101,11 @@ class LocalServer:
 
     @property
     def resident_bytes(self) -> int:
-        """The memory that it holds."""
+        """The resident memory of the server."""
         return resident_bytes(self.pid or 0)
 
     def start(self, on_end: Callable[[], None]) -> Address:
-        """Start it and wait until it can be dialled; EngineDown if it ends before."""
+        """Start the server and wait until it accepts connections; SparkUnavailable if it ends before."""
         try:
             self._process = self._start()
             if self._stopping:
@@ -121,7 +121,7 @@ class LocalServer:
         return self.address
 
     def stop(self) -> None:
-        """End it and all its processes, and remove what it left on the disk."""
+        """Stop the server and all its processes, and delete its files."""
         if self._stopping:
             return
         self._stopping = True
@@ -134,7 +134,7 @@ class LocalServer:
         self._place.leave()
 
     def kill(self) -> None:
-        """End its Java process at once; whoever waits for its end is told."""
+        """Kill its Java process immediately; waiters are notified."""
         pid = self.pid
         if pid is not None:
             _log.warning("killing a Spark server: a task in it did not stop", kind=self.kind, pid=pid)
@@ -142,7 +142,7 @@ class LocalServer:
                 os.kill(pid, signal.SIGKILL)
 
     def finish(self, seconds: float) -> bool:
-        """Ask Java to end by itself, with all that it does at its end; whether it did, in this time."""
+        """Ask Java to shut down gracefully; returns whether it did within this time."""
         pid, process = self.pid, self._process
         self._finishing = True
         if pid is None or process is None:
@@ -152,11 +152,11 @@ class LocalServer:
         return self.ended.wait(seconds) and process.returncode == 128 + signal.SIGTERM
 
     def ran_out_of_memory(self) -> bool:
-        """Whether it has ended, or is ending, because its memory was full."""
+        """Whether it has ended, or is ending, because it ran out of memory."""
         return self.ended.wait(ENDING_SECONDS) and jvm.has_out_of_memory_line(self.scratch)
 
     def why(self) -> str:
-        """The end of what it wrote before it ended, for an operator."""
+        """The end of its output, for operators."""
         text = "".join(jvm.read_tail(self.scratch / name) for name in ("output.log", "server.log"))
         lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
         return "\n".join(lines[-15:])
@@ -197,7 +197,7 @@ class LocalServer:
         )
 
     def _keep_log(self) -> None:
-        """What the server before this one said, for whoever asks why it ended."""
+        """Keep the log of the previous server for diagnosis."""
         for name in ("server.log", "output.log", "crash.log"):
             with contextlib.suppress(FileNotFoundError):
                 (self.scratch / name).replace(self._place.folder / f"last-{name}")
@@ -220,7 +220,7 @@ class LocalServer:
         return platform_environment.proxy_properties(self.way_out, str(names))
 
     def _inner_way_out(self, folder: Path) -> conf.Conf:
-        """In a network of its own, the proxy is all that can be reached."""
+        """In a separate network namespace, only the proxy is reachable."""
         if self._beside.egress is None:
             return {}
         self._beside.egress.serve(relay.listen_unix(str(folder / "0")), taken=relay.taken)
@@ -273,7 +273,7 @@ class LocalServer:
             environment=self._beside.environment,
         )
         if self.way_out is not None:
-            # The proxy listens here, in this process.
+            # The proxy listens in this process.
             return LaunchOptions(command)
         return LaunchOptions(command, low, [(str(outer / str(n)), r.host, r.port) for n, r in enumerate(routes)])
 
@@ -284,7 +284,7 @@ class LocalServer:
         return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
     def _tables(self, name: str) -> dict[str, str]:
-        """A folder of the warehouse, seen where it is; none in a bucket."""
+        """A folder of the warehouse, mounted at its own path; none in a bucket."""
         if self._warehouse is None:
             return {}
         folder = self._warehouse / name
@@ -322,7 +322,7 @@ class LocalServer:
 
     def _can_be_dialled(self) -> bool:
         if self.address.socket is not None:
-            # A link would lead elsewhere; only a socket will do.
+            # A link could lead elsewhere; only a socket is accepted.
             with contextlib.suppress(FileNotFoundError):
                 return stat.S_ISSOCK(os.lstat(self.address.socket).st_mode)
             return False
@@ -355,7 +355,7 @@ class LocalServer:
 
 
 def _relayed(program: Path, routes: list[network_access.Route], *, handed: bool, to_proxy: bool) -> dict[str, Any]:
-    """What runs inside: the relay, and Java as its child."""
+    """The plan inside the sandbox: the relay, with Java as its child."""
     places = [("", network.FIRST_HANDLE + n) if handed else (r.inside, r.port) for n, r in enumerate(routes)]
     ways = [[host, port, f"{bubblewrap.HOME}/out/{n}"] for n, (host, port) in enumerate(places)]
     return {

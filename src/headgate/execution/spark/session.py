@@ -1,4 +1,4 @@
-"""A member's session: runs statements, streams their rows, reports progress, and cancels them in Spark."""
+"""A member's session: executes statements, streams their rows, reports progress, and cancels them."""
 
 import threading
 import time
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 STUCK_SECONDS = 10
-"""How long a statement that was told to stop may take for it."""
+"""Maximum time for a cancelled statement to stop."""
 
 CANARY = "SET"
-"""A statement that no guard lets pass."""
+"""A statement that every guard refuses."""
 
 ORIGINS = "headgate.origins"
-"""The setting by which a session has the guard write, into the metadata of a query's columns, what they are made of."""
+"""The setting that makes the guard add column origins to the metadata of a query's columns."""
 
 CONVERTED = "headgate.type"
-"""The key under which the guard keeps the SQL type of a column that it converted to text: an interval, VARIANT."""
+"""The metadata key with the SQL type of a column that the guard converted to text: an interval, VARIANT."""
 
 
 @dataclass(frozen=True)
 class StageProgress:
-    """The progress of a stage, as Spark counts it."""
+    """The progress of a stage as reported by Spark."""
 
     id: int
     tasks_done: int
@@ -96,11 +96,11 @@ class SqlSession:
         max_rows: int | None = None,
         args: Arguments | None = None,
     ) -> StatementResult:
-        """Execute a statement, once. Comes back with the first rows, or at the end.
+        """Execute a statement once. Returns with the first rows, or at the end.
 
-        It is stopped after so many seconds, if given. No more rows come than `max_rows`; left out, one more than the
-        settings keep, so that a reader sees that there are more. `args` are the values that it names as `:name`. A
-        session whose statement was stopped runs no other.
+        It is cancelled after `seconds`, if given. It returns at most `max_rows` rows; by default one more than the
+        limit in the settings, so that the reader can detect more. `args` are the values of `:name` parameters. A
+        session whose statement was cancelled executes no other.
         """
         if self._stopped is not None:
             raise self._stopped
@@ -125,7 +125,7 @@ class SqlSession:
         return Analysed(schema, tuple(map(_origins, metadata)))
 
     def _analyse(self, sql: str, args: Arguments | None) -> "tuple[pa.Schema, list[dict[str, Any]]]":
-        """The columns, and the metadata of each. A column that results hold as text alone is an interval here."""
+        """The columns and their metadata. A column that results contain only as text is an interval here."""
         import pyarrow as pa
         from pyspark.sql.connect.types import proto_schema_to_pyspark_data_type
         from pyspark.sql.pandas.types import to_arrow_schema
@@ -144,7 +144,7 @@ class SqlSession:
         self._stop(failures.STOPPED)
 
     def close(self) -> None:
-        """Release the session on the server, and cancel its statement."""
+        """Release the session on the server and cancel its statement."""
         if not self._open:
             return
         self._open = False
@@ -159,7 +159,7 @@ class SqlSession:
         operation = self._operation
         deadline = time.monotonic() + 5
         with suppress(SparkUnavailable, SqlFailed, StatementRefused), self._told():
-            # A statement that was sent a moment ago may not have arrived.
+            # A statement that was just sent may not have arrived.
             while operation is not None and self._operation == operation and time.monotonic() < deadline:
                 if self._session.interrupt(operation):
                     break
@@ -170,7 +170,7 @@ class SqlSession:
             late.start()
 
     def _give_up(self, operation: str) -> None:
-        """It did not stop: wait no longer, and tell whoever can end it with its process."""
+        """The statement did not stop: stop waiting, and notify the owner, who can end the server process."""
         if self._operation == operation:
             self._session.abandon()
             self._on_stuck()
@@ -201,7 +201,7 @@ class SqlSession:
                 limit.cancel()
             self._operation = None
             if not ended:
-                # Whoever reads has had enough: Spark need not go on.
+                # The reader needs no more rows, so Spark can stop.
                 with suppress(SparkUnavailable, SqlFailed, StatementRefused), self._told():
                     self._session.interrupt(operation)
 
@@ -245,7 +245,7 @@ def _origins(metadata: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def verify_guard(session: SqlSession) -> None:
-    """Send a canary statement. A server that runs it has no guard, and gets no other statement."""
+    """Send a canary statement. A server that executes it has no guard and gets no other statement."""
     try:
         session.run(CANARY)
     except StatementRefused:

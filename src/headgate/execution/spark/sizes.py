@@ -9,11 +9,11 @@ from headgate.settings.spark import SparkSettings
 GIB = 1 << 30
 
 BY_RAM = ((8, "1g"), (16, "2g"), (32, "4g"), (64, "8g"), (128, "16g"))
-"""Memory of each server by the machine's: the first row whose GiB the machine does not exceed."""
+"""Memory of each server by the memory of the machine in GiB: the first row that is large enough applies."""
 
 ABOVE = "24g"
 MINIMUM_GIB = 8
-"""What an installation needs. A server takes about half a gigabyte more than its heap."""
+"""Minimum memory of an installation. A server needs about half a gigabyte more than its heap."""
 
 _UNITS = {"m": 1 << 20, "g": GIB}
 
@@ -36,7 +36,7 @@ def memory(settings: SparkSettings, machine: int | None = None) -> str:
     if settings.memory is not None:
         return settings.memory
     gib = (machine or machine_bytes()) / GIB
-    # A machine of 16 GiB shows a little less: firmware and kernel keep some, and that does not move it a row.
+    # A machine with 16 GiB reports slightly less, because of firmware and kernel; it still counts as 16.
     return next((heap for most, heap in BY_RAM if gib <= most), ABOVE)
 
 

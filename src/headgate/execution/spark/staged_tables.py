@@ -1,7 +1,7 @@
-"""Writes what a notebook saved into its table, on the platform's Spark.
+"""Writes staged notebook output into its table, on the platform's Spark.
 
-The files were written by code that nobody trusts. They are read one by one, by the columns that were checked word by
-word; what the files themselves say of their columns is not asked for.
+The files were written by untrusted code. They are read one by one with the validated schema; the files' own schemas are
+ignored.
 """
 
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -47,7 +47,7 @@ class _Save:
         return self._written()
 
     def _broken(self, cause: Cause) -> Exception | None:
-        """The failure for a file that does not hold what its notebook said."""
+        """The failure for a file whose content differs from its declared schema."""
         if not cause.message.startswith(_BROKEN):
             return None
         return StepFailed(
@@ -60,7 +60,7 @@ class _Save:
         from pyspark.sql.types import StructType
 
         schema = StructType.fromJson(self._schema)
-        # A name in a path that looks like a pattern is still a name.
+        # Glob characters in a file name are literal.
         reader = self._step.spark.read.schema(schema).option("__globPaths__", "false")
         reader.parquet(*(f"file://{file}" for file in self._files)).createOrReplaceTempView(ROWS)
         return _columns(schema)
@@ -75,7 +75,7 @@ class _Save:
                 raise StepFailed("KEYS", f"{name} cannot be a key, because it is {types.shown(column.type)}")
 
     def _prepared(self, given: Columns) -> Columns:
-        """The table's columns, once it can hold the rows."""
+        """The table's columns, after they were extended for the rows."""
         there = self._there()
         if there is None or self._schema_changes == "overwrite":
             self._step.spark.sql(schema_evolution.create(self._table, given, replace=there is not None))

@@ -1,15 +1,16 @@
 """A process for one step on the platform's Spark: `python -m headgate.execution.spark.step_process`.
 
-It loads PySpark, says that it is ready, and waits: standard input brings one request, a line of JSON, with all that the
-step needs, secrets too; nothing of it is in the environment or the arguments. What it tells goes out as lines of JSON:
+It imports PySpark, reports that it is ready, and waits. Standard input brings one request as a line of JSON, with all
+that the step needs, including secrets; none of it is in the environment or the arguments. The process writes lines of
+JSON:
 
-    {"ready": true}                              PySpark is loaded
+    {"ready": true}                              PySpark is imported
     {"log": [level, text]}                       a line for the run's log
-    {"progress": [[id, done, total, bytes, ended], …]}   the stages of what Spark runs now
-    {"result": {…}}                              what the function gave; the last line
-    {"failed": {"kind", "code", "message", "passing"}}   why it gave nothing; the last line
+    {"progress": [[id, done, total, bytes, ended], …]}   the stages that Spark runs now
+    {"result": {…}}                              the result of the function; the last line
+    {"failed": {"kind", "code", "message", "passing"}}   its failure; the last line
 
-It ends after that, or as soon as whoever asked is gone and its standard input closes.
+It ends after that, or as soon as the parent process is gone and its standard input closes.
 """
 
 import importlib
@@ -25,11 +26,11 @@ from headgate.execution.spark.step_session import SparkEndpoint, Step
 from headgate.execution.steps.context import StepFailed
 
 LOADED = ("pyspark.sql.connect.session", "pyspark.sql.functions", "headgate.execution.sources.land")
-"""What most steps need, and is therefore there before they come."""
+"""The modules that most steps need, imported in advance."""
 
 
 class LineWriter:
-    """Writes lines to whoever asked, from any thread."""
+    """Writes lines to the parent process, thread-safe."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out, self._lock = out, threading.Lock()
@@ -42,7 +43,7 @@ class LineWriter:
 
 
 def answer(request: dict[str, Any], tell: LineWriter) -> dict[str, Any]:
-    """What came of a request, as the last line tells it."""
+    """The result of a request, as sent in the last line."""
     try:
         step = Step(SparkEndpoint(**request["where"]), tell, proxy=request["proxy"])
         return {"result": _function(request["function"])(request["arguments"], step)}
@@ -75,7 +76,7 @@ def _end_when_alone(source: BinaryIO) -> None:
 
 def main() -> None:
     """Serve one request."""
-    # What anything else prints is no line of ours.
+    # Other output must not be parsed as protocol lines.
     own = os.dup(1)
     os.dup2(2, 1)
     tell = LineWriter(os.fdopen(own, "wb"))
@@ -88,7 +89,7 @@ def main() -> None:
         return
     threading.Thread(target=_end_when_alone, args=(sys.stdin.buffer,), daemon=True).start()
     tell(answer(json.loads(line), tell))
-    # Without a farewell: whoever asked frees the session, and PySpark would wait for it.
+    # Exit immediately: the parent process frees the session, and PySpark would wait for it.
     os._exit(0)
 
 

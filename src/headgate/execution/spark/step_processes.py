@@ -1,4 +1,4 @@
-"""The processes that work on the platform's Spark: one a call, and one more that is loaded and waits."""
+"""The worker processes for the platform's Spark: one per call, and a preloaded spare."""
 
 import json
 import os
@@ -22,7 +22,7 @@ _log = get_logger("headgate.engine")
 
 
 class ProcessLost(Exception):
-    """The process ended without an answer."""
+    """The process ended without a response."""
 
 
 class StepProcess:
@@ -30,7 +30,7 @@ class StepProcess:
 
     def __init__(self) -> None:
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        # So that PySpark's functions are those of Spark Connect.
+        # Makes PySpark's functions those of Spark Connect.
         environment |= {"SPARK_CONNECT_MODE_ENABLED": "1", "TZ": "UTC"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "headgate.execution.spark.step_process"],
@@ -38,22 +38,23 @@ class StepProcess:
             stdout=subprocess.PIPE,
             env=environment,
             start_new_session=True,
-            # Spark, as another user, writes to folders that this process makes. They are in one that root alone enters.
+            # Spark runs as another user and writes to folders that this process creates, within a folder that only root
+            # can enter.
             umask=0 if is_root() else -1,
         )
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """The process id."""
         return self._process.pid
 
     @property
     def lives(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     def ask(self, request: dict[str, Any], told: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-        """What it answers; all else that it tells is passed on. Lost if it ends before."""
+        """The response to a request; other messages go to `told`. Raises ProcessLost if the process ends before."""
         assert self._process.stdin and self._process.stdout  # noqa: S101, PT018 - both are pipes
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -69,12 +70,12 @@ class StepProcess:
         raise ProcessLost
 
     def kill(self) -> None:
-        """End it at once; from any thread."""
+        """Kill it immediately; callable from any thread."""
         self._process.kill()
         self._process.wait()
 
     def end(self) -> None:
-        """End it, and let go of it; in the thread that asks it."""
+        """End it and release its resources; call it in the thread that uses it."""
         self.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             with suppress(OSError):
@@ -83,26 +84,26 @@ class StepProcess:
 
 
 class SpareProcess:
-    """A process that is loaded and waits, since loading PySpark takes seconds."""
+    """A preloaded spare process, because importing PySpark takes seconds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._child: StepProcess | None = None
 
     def ready(self) -> None:
-        """See that there is one."""
+        """Ensure that there is a spare process."""
         with self._lock:
             if self._child is None or not self._child.lives:
                 self._child = StepProcess()
 
     def take(self) -> StepProcess:
-        """The one that waits, or a new one."""
+        """The spare process, or a new one."""
         with self._lock:
             child, self._child = self._child, None
         return child if child is not None and child.lives else StepProcess()
 
     def end(self) -> None:
-        """End the one that waits."""
+        """End the spare process."""
         with self._lock:
             child, self._child = self._child, None
         if child is not None:
@@ -110,7 +111,7 @@ class SpareProcess:
 
 
 def outcome(answer: dict[str, Any], run: str) -> dict[str, Any]:
-    """The result that a process told, or what is to be raised for its failure."""
+    """The result reported by a process; raises its failure."""
     if "result" in answer:
         values: dict[str, Any] = answer["result"]
         return values
@@ -130,7 +131,7 @@ def outcome(answer: dict[str, Any], run: str) -> dict[str, Any]:
 
 
 def progress(stages: list[list[Any]]) -> StatementProgress:
-    """How far Spark is, as a process told."""
+    """The progress of Spark reported by a process."""
     stage_progresses = [StageProgress(*stage) for stage in stages]
     done, total = (
         sum(stage_progress.tasks_done for stage_progress in stage_progresses),

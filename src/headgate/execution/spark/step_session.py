@@ -1,5 +1,6 @@
-"""What a function of the platform works with, in a process of its own: a session by PySpark's own client, and a way to
-tell how it goes. Only `headgate.execution.spark.step_process` makes one.
+"""The context of a platform function in its own process: a session of PySpark's own client, and progress reports.
+
+Only `headgate.execution.spark.step_process` creates it.
 """
 
 import logging
@@ -21,7 +22,7 @@ Teller = Callable[[Cause], Exception | None]
 
 @dataclass(frozen=True)
 class SparkEndpoint:
-    """How the platform's Spark is dialled: a Unix socket, or a URL; and the session to open there."""
+    """The endpoint of the platform's Spark (a Unix socket or a URL), and the session to open there."""
 
     session: str
     token: str
@@ -31,23 +32,23 @@ class SparkEndpoint:
 
 
 class Step:
-    """One call: `spark` acts with the run's token and nothing else."""
+    """A call: `spark` has only the rights of the run's token."""
 
     def __init__(self, where: SparkEndpoint, tell: Tell, *, proxy: str | None = None) -> None:
         self._tell = tell
         self.proxy = proxy
-        """The only way out for Python inside Spark: `http://USER:PASSWORD@HOST:PORT`; None if there is no limit."""
+        """The only network access of Python inside Spark: `http://USER:PASSWORD@HOST:PORT`; None if unrestricted."""
 
         self._tellers: list[Teller] = []
         self.spark: SparkSession = _session(where, self._explain)
         self.spark.registerProgressHandler(self._progress)
 
     def log(self, text: str, level: str = "info") -> None:
-        """Add a line to the run's log. Never a secret."""
+        """Append a line to the run's log. Never log a secret."""
         self._tell({"log": [level, text]})
 
     def explains(self, teller: Teller) -> None:
-        """Have errors inside Spark told in this one's words, where it knows them: it is asked for each cause."""
+        """Register a function that provides messages for errors inside Spark; it is called for each cause."""
         self._tellers.append(teller)
 
     def _explain(self, cause: Cause) -> Exception | None:
@@ -76,11 +77,11 @@ def _session(where: SparkEndpoint, own: Teller) -> "SparkSession":
         return client._stub.FetchErrorDetails(asked, timeout=QUICK_SECONDS)  # noqa: SLF001
 
     def handle(error: Exception) -> None:
-        # PySpark's own tells the outermost cause alone, and with it Spark's insides.
+        # PySpark's own exception shows only the outermost cause, with Spark's internals.
         raise failures.translate(error, details, own) from None
 
     client._handle_rpc_error = handle  # noqa: SLF001
-    # Files of runs are of a disk, also where Spark has another place for paths without a scheme.
+    # Files of runs are local, even if Spark has another default file system.
     configs = {**conf.acting(where.token, where.time_zone), "fs.defaultFS": "file:///"}
     spark.conf._set_all(configs=configs, silent=False)  # noqa: SLF001
     return spark  # type: ignore[no-any-return]
@@ -90,7 +91,7 @@ def _channel(where: SparkEndpoint) -> Any:
     from pyspark.sql.connect.client import ChannelBuilder, DefaultChannelBuilder
 
     class Unix(ChannelBuilder):
-        """Dials a Unix socket."""
+        """Connects to a Unix socket."""
 
         def toChannel(self) -> Any:  # noqa: N802 - PySpark's name
             return self._insecure_channel(f"unix:{where.socket}")

@@ -1,17 +1,17 @@
-"""The one place that names the versions which move together, and the sums of the jars that are fetched."""
+"""All versions that change together, and the checksums of fetched jars."""
 
 from dataclasses import dataclass
 from importlib import metadata
 
 PYSPARK = "4.1.4"
-"""pyproject.toml pins the same; a test compares."""
+"""Also pinned in pyproject.toml; a test compares them."""
 
 PYICEBERG = "0.12"
 ICEBERG = "1.12.0"
 SCALA = "2.13"
 JDK = (17, 21)
 JDK_TARGET = 17
-"""What the guard is compiled for: the older of the two, so that its jar runs on both."""
+"""The target release of the guard: the older of the two, so that its jar runs on both."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Artifact:
 
     @property
     def coordinates(self) -> str:
-        """As Spark's `--packages` takes them."""
+        """In the format of Spark's `--packages`."""
         return f"{self.group}:{self.name}:{self.version}"
 
     @property
     def file(self) -> str:
-        """The name of its file, as repositories have it."""
+        """Its file name in Maven repositories."""
         return f"{self.name}-{self.version}.jar"
 
 
@@ -50,7 +50,7 @@ ICEBERG_AWS = Artifact(
 SPARK_AVRO = Artifact(
     "org.apache.spark",
     f"spark-avro_{SCALA}",
-    # The newest of 4.1 that is published; it reads and writes with 4.1.4's own Avro.
+    # The newest published 4.1 release; it works with 4.1.4's own Avro.
     "4.1.1",
     "6a19d90bc3b6e88d8db0fa36a19273aa10fea2dbd7a62bb60e4cedd73051b32d",
 )
@@ -64,11 +64,11 @@ MARIADB = Artifact(
     "42604178b9e57ec08ee0035079961516f086e455d0141f0b22c6eff29fb2fff4",
 )
 PLATFORM = (SPARK_AVRO, POSTGRESQL, MARIADB)
-"""What the platform's own steps need beside; members' SQL does not get them."""
+"""Additional jars for the platform's own steps; members' SQL does not get them."""
 
 
 def complaints() -> list[str]:
-    """What is installed in another version than the one that was tried, each with what to do."""
+    """Installed versions that differ from the tested ones, each with what to do."""
     result = []
     for package, wanted in (("pyspark", PYSPARK), ("pyiceberg", PYICEBERG)):
         try:

@@ -1,4 +1,4 @@
-"""Who asks: headers, parameters, and tokens that are fetched and renewed."""
+"""Authentication of requests: headers, parameters, and access tokens that are fetched and renewed."""
 
 import base64
 import json
@@ -17,11 +17,11 @@ _USUAL = 3600.0
 _VALUE = re.compile(r"[\x20-\x7e]*")
 AGAIN = "set the connection's secret again, and check that it has not expired"
 Post = Callable[[str, dict[str, str], bytes], HttpResponse]
-"""Sends a form to an address and gives the answer."""
+"""Posts a form to a URL and returns the response."""
 
 
 class Credentials:
-    """The secrets of a connection, as requests show them."""
+    """The secrets of a connection as sent in requests."""
 
     def __init__(self, auth: Auth, post: Post) -> None:
         self._auth, self._post = auth, post
@@ -46,13 +46,13 @@ class Credentials:
         return {self._auth.name: self._auth.secret} if self._auth.style == "query" else {}
 
     def refused(self) -> bool:
-        """A request was not authorized; whether to try once more, with a new token."""
+        """Handle an unauthorized request; returns whether to retry once with a new token."""
         had = bool(self._token)
         self._token = ""
         return had
 
     def secrets(self) -> list[str]:
-        """Every spelling of a secret that an answer could repeat."""
+        """Every spelling of a secret that a response could repeat."""
         plain = [value for value in (self._auth.secret, self._token) if value]
         packed = [_basic(self._auth.name, value).partition(" ")[2] for value in plain]
         return [*plain, *packed, *map(quote_plus, plain), *(quote(value, safe="") for value in plain)]
@@ -69,7 +69,7 @@ class Credentials:
         if auth.in_body:
             fields |= {"client_id": auth.name, "client_secret": auth.secret}
         else:
-            # RFC 6749, 2.3.1: both are encoded as in a form before they are joined.
+            # RFC 6749, 2.3.1: both are form-encoded before they are joined.
             headers |= _header("Authorization", _basic(quote_plus(auth.name), quote_plus(auth.secret)))
         form = urlencode({name: value for name, value in fields.items() if value}).encode("ascii")
         answer = self._post(auth.token_url, headers, form)
@@ -97,7 +97,7 @@ def _read_token(body: bytes) -> tuple[str, float]:
 
 
 def _reason(body: bytes) -> str:
-    """What the service says, if it says it in the words of RFC 6749."""
+    """The error description of the service, if it follows RFC 6749."""
     try:
         result = json.loads(body)["error"]
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -1,4 +1,4 @@
-"""What can go wrong with an API, in words, and how the words come back through Spark."""
+"""Errors of an API, and their transport through Spark."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _SHORT = 3
 
 
 class ApiFailed(Exception):
-    """The API cannot be read; the message says why and what to do. `passing` if it may help to try later."""
+    """The API cannot be read; the message says why and what to do. `passing` if a later retry may succeed."""
 
     def __init__(self, code: str, message: str, *, passing: bool = False) -> None:
         self.code, self.message, self.passing = code, message[:LONGEST], passing
@@ -21,14 +21,14 @@ class ApiFailed(Exception):
 
 
 def parse_failure(text: str) -> ApiFailed | None:
-    """The failure that a text of Spark's is about, if it is one of ours."""
+    """The failure in an error text of Spark, if it is an API failure."""
     match = _FOUND.search(text)
     return ApiFailed(match[1], match[3], passing=match[2] == "1") if match else None
 
 
 def redact(text: str, secrets: Iterable[str], mark: str = HIDDEN) -> str:
-    """A text without secrets. Those of up to three letters go where they are words of their own: inside others they
-    are there by chance, and a text without them could not be read.
+    """A text without secrets. Secrets of up to three characters are removed only as whole words, because inside other
+    words they occur by chance and removing them would make the text unreadable.
     """
     for secret in sorted({secret for secret in secrets if secret}, key=len, reverse=True):
         if len(secret) > _SHORT:

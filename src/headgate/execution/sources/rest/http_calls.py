@@ -1,4 +1,4 @@
-"""A request that is authorized, paced, redirected on its own origin, and tried again."""
+"""Requests with authentication, rate limit, same-origin redirects and retries."""
 
 import contextlib
 import fcntl
@@ -24,7 +24,9 @@ _EXCERPT = 200
 
 
 class RateLimiter:
-    """Lets so many calls pass in a second: over all tasks on a machine that share a file, else a share for each."""
+    """Limits calls per second: over all tasks on a machine that share a file, otherwise per task with a share of the
+    limit.
+    """
 
     def __init__(self, calls_per_second: float, tasks: int = 1, file: str = "") -> None:
         self._gap = 1 / calls_per_second if calls_per_second > 0 else 0.0
@@ -32,12 +34,12 @@ class RateLimiter:
         self._next = 0.0
 
     def wait(self) -> None:
-        """Wait until the next call may begin."""
+        """Wait until the next call may start."""
         if self._gap:
             time.sleep(max(self._turn() - time.monotonic(), 0.0))
 
     def _turn(self) -> float:
-        """When the next call may begin, which is taken by this. The clock is the same for all of a machine."""
+        """Reserve the start time of the next call. The clock is the same for all processes of a machine."""
         if self._file:
             with contextlib.suppress(OSError), open(self._file, "a+", encoding="ascii") as shared:  # noqa: PTH123
                 fcntl.flock(shared, fcntl.LOCK_EX)
@@ -59,7 +61,7 @@ def _seconds(text: str) -> float:
 
 
 class Caller:
-    """Asks one API. Not for several threads."""
+    """Calls one API. Not thread-safe."""
 
     def __init__(self, asked: RequestOptions, tasks: int = 1) -> None:
         self._asked, self._limits = asked, asked.limits
@@ -70,15 +72,15 @@ class Caller:
         self.home: Origin = origin(self._base)
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         self._wire.close()
 
     def start(self) -> str:
-        """The address of the first page."""
+        """The URL of the first page."""
         return below(self._asked.base, self._asked.path)
 
     def joined(self, url: str, target: str) -> str:
-        """Where a link of an answer leads; ApiFailed if that is another origin."""
+        """The target of a link in a response; ApiFailed if its origin differs."""
         results, place = _led(url, target)
         if results is None or place != self.home:
             where = f"{place[0]}://{place[1]}" if place else "an invalid URL"
@@ -91,7 +93,7 @@ class Caller:
         return self._here(results)
 
     def get(self, url: str, parameters: Mapping[str, str]) -> HttpResponse:
-        """GET an address of this API: an answer below 300, or a 404. ApiFailed says what else came of it."""
+        """GET a URL of this API; returns a response with a status below 300, or 404. Otherwise raises ApiFailed."""
         try:
             return self._judged(self._authorized(_with(url, parameters)))
         except ApiFailed as error:
@@ -122,7 +124,7 @@ class Caller:
         raise ApiFailed("API_ELSEWHERE", f"{self.home[1]} redirects more than {MAX_REDIRECTS} times; check the path")
 
     def _here(self, split_result: SplitResult) -> str:
-        """The path and parameters of an address, at our own origin however that is spelt."""
+        """The path and query of a URL, at the connection's own origin in any spelling."""
         query = f"?{quote(split_result.query, safe=_SAFE)}" if split_result.query else ""
         return f"{self._base.scheme}://{self._base.netloc}{quote(split_result.path, safe=_SAFE)}{query}"
 
@@ -130,7 +132,7 @@ class Caller:
         return self._patiently("POST", url, headers, body)
 
     def _patiently(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse:
-        """Send a request, and again after a while if it was in vain by no fault of its own."""
+        """Send a request, with retries and backoff after transient errors."""
         host, tried = origin(urlsplit(url))[1], 0
         stale = False
         while True:
@@ -152,7 +154,7 @@ class Caller:
             self._rest(pause(tried, self._limits) if asked_for is None else asked_for, error)
 
     def _seconds(self, host: str) -> float:
-        """How long a call may take."""
+        """The timeout of a call."""
         left = self._asked.until - time.time() if self._asked.until else self._limits.call_seconds
         if left <= 0:
             raise ApiFailed("API_TOO_LONG", f"Reading {host} exceeded the run's timeout; raise the timeout")
@@ -178,19 +180,19 @@ class Caller:
         raise ApiFailed("API_REFUSED", f"{told}; check the path and its parameters")
 
     def missing(self, answer: HttpResponse) -> ApiFailed:
-        """That there is nothing at the address."""
+        """The failure for a missing URL."""
         told = (
             f"{self.home[1]} has no resource {self.shown()} (404){_said(answer)}; check the connection's address and "
         )
         return ApiFailed("API_NOT_FOUND", redact(told + "the stream's name", self._credentials.secrets()))
 
     def shown(self) -> str:
-        """The path that is asked for, without parameters."""
+        """The requested path without parameters."""
         return urlsplit(self.start()).path or "/"
 
 
 def below(base: str, path: str) -> str:
-    """The address of a path below another; ApiFailed if it leads elsewhere."""
+    """The URL of a path below another; ApiFailed if it leads elsewhere."""
     try:
         check_api_path(path)
     except ValueError as error:
@@ -200,7 +202,7 @@ def below(base: str, path: str) -> str:
 
 
 def _led(url: str, target: str) -> tuple[SplitResult | None, Origin | None]:
-    """Where a link on a page leads, taken apart; nothing if it is no address."""
+    """The parsed target of a link on a page; nothing if it is not a URL."""
     try:
         results = urlsplit(urljoin(url, target.strip()))
         return results, origin(results)
@@ -209,7 +211,7 @@ def _led(url: str, target: str) -> tuple[SplitResult | None, Origin | None]:
 
 
 def pause(tried: int, limits: Limits) -> float:
-    """How long to wait after so many tries: twice as long each time, and not all callers at once."""
+    """The backoff after this many attempts: exponential, with jitter."""
     longest = min(_LONGEST_PAUSE, limits.longest_wait)
     return min(_FIRST_PAUSE * 2.0 ** (tried - 1), longest) * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load
 
@@ -223,7 +225,7 @@ def _busy(host: str, status: int) -> ApiFailed:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds to wait that an answer asks for, by a number or a date; None if it asks for none."""
+    """The seconds in a Retry-After header, given as a number or a date; None if there is none."""
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdigit() and len(text) < 10:
         return float(text)
@@ -234,7 +236,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _with(url: str, parameters: Mapping[str, str]) -> str:
-    """An address with parameters; those that it has already under the same names are replaced."""
+    """A URL with parameters; existing ones of the same name are replaced."""
     if not parameters:
         return url
     before, _, query = url.partition("?")
@@ -243,7 +245,7 @@ def _with(url: str, parameters: Mapping[str, str]) -> str:
 
 
 def _said(answer: HttpResponse) -> str:
-    """The reason that an answer gives in one of the usual fields."""
+    """The error message in one of the usual response fields."""
     try:
         result = parsed(answer.body, "")
     except ApiFailed:

@@ -1,4 +1,4 @@
-"""One page after the other, until there are no more."""
+"""Pagination: yields pages until there are no more."""
 
 import hashlib
 from collections.abc import Iterator
@@ -44,17 +44,17 @@ def pages(caller: Caller, asked: RequestOptions, partition: str | None = None) -
 
 
 Turned = tuple[str, dict[str, str]] | None
-"""The address and own parameters of the next page."""
+"""The URL and own parameters of the next page."""
 
 
 class _One:
-    """All rows are in one answer."""
+    """All rows are in one response."""
 
     may_overrun = False
-    """Whether a page that is not there means that the one before was the last."""
+    """Whether a missing page means that the previous one was the last."""
 
     is_whole = False
-    """Whether the next address has all parameters in it."""
+    """Whether the next URL contains all parameters."""
 
     def __init__(self, paging: Pages, caller: Caller) -> None:
         self._paging, self._caller = paging, caller
@@ -65,10 +65,10 @@ class _One:
         return {}
 
     def look(self, answer: HttpResponse, result: list[Any]) -> None:
-        """Look at a page before its rows are taken; ApiFailed if it is an earlier one."""
+        """Check a page before its rows are read; ApiFailed if it repeats an earlier page."""
 
     def turn(self, url: str, answer: HttpResponse, body: Any, result: list[Any]) -> Turned:
-        """Where the next page is; None if this is the last."""
+        """The next page; None if this is the last."""
         return None
 
     def _sized(self) -> dict[str, str]:
@@ -76,7 +76,7 @@ class _One:
         return {name: str(self._paging.size)} if name else {}
 
     def _once(self, what: str, told: str) -> None:
-        """Note what leads to a page; ApiFailed if it led to one before."""
+        """Record a reference to a page; ApiFailed if it was used before."""
         mark = hashlib.sha256(what.encode("utf-8", "surrogatepass")).digest()[:16]
         if mark in self._seen:
             raise ApiFailed("API_LOOP", f"The pages of {self._caller.shown()} form a loop: {told}")
@@ -84,7 +84,7 @@ class _One:
 
 
 class _Numbered(_One):
-    """Pages have numbers, or begin at a row's number. The first empty page is behind the last."""
+    """Pages by page number or row offset. The first empty page ends the list."""
 
     may_overrun = True
 
@@ -97,7 +97,7 @@ class _Numbered(_One):
         return {self._paging.parameter: str(self._at), **self._sized()}
 
     def look(self, answer: HttpResponse, result: list[Any]) -> None:
-        # A page that is shorter than asked for is not the last for certain: many APIs give fewer rows than asked.
+        # A page shorter than requested is not necessarily the last: many APIs return fewer rows.
         page = hashlib.sha256(answer.body).digest()
         if result and page == self._last:
             told = f"The API returns the same page for {self._paging.parameter}={self._at}; it may not support this "
@@ -112,7 +112,7 @@ class _Numbered(_One):
 
 
 class _Cursor(_One):
-    """Each answer says a value that leads to the next."""
+    """Each response contains a cursor for the next."""
 
     def first(self) -> dict[str, str]:
         return self._sized()
@@ -130,7 +130,7 @@ class _Cursor(_One):
 
 
 class _Link(_One):
-    """Each answer links to the next: in a header, or at a place in it."""
+    """Each response links to the next: in a header or a field."""
 
     is_whole = True
 

@@ -1,11 +1,11 @@
-"""What is asked of an API: where, how it is paged, who asks, within which limits."""
+"""The configuration of API reads: URLs, pagination, authentication and limits."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Auth:
-    """Who asks. Secrets are never shown, and taken out of whatever is said."""
+    """Authentication. Secrets are never displayed, and are removed from messages."""
 
     style: str = "none"
     """none, bearer, basic, header, query, or oauth2 (client credentials)."""
@@ -18,12 +18,12 @@ class Auth:
     scope: str = ""
     audience: str = ""
     in_body: bool = False
-    """oauth2: the id and secret are sent in the body of the request for a token, and not in its header."""
+    """oauth2: the id and secret are sent in the body of the token request instead of its header."""
 
 
 @dataclass(frozen=True)
 class Pages:
-    """How the API gives more rows than fit one answer."""
+    """Pagination of the API."""
 
     style: str = "none"
     parameter: str = "page"
@@ -35,22 +35,22 @@ class Pages:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much is read at most, and how patiently."""
+    """Limits of size, time and retries."""
 
     answer_bytes: int = 32 << 20
     pages: int = 100_000
     call_seconds: float = 60.0
     attempts: int = 6
     longest_wait: float = 300.0
-    """The longest time, in seconds, that the API may ask us to wait before another try."""
+    """The longest Retry-After time in seconds that is accepted."""
 
     calls_per_second: float = 0.0
-    """Over all partitions; 0 for as fast as it answers."""
+    """Over all partitions; 0 for unlimited."""
 
 
 @dataclass(frozen=True)
 class Proxy:
-    """The way out: an HTTP proxy that knows CONNECT."""
+    """The egress proxy: an HTTP proxy with CONNECT."""
 
     host: str
     port: int
@@ -59,10 +59,10 @@ class Proxy:
 
 @dataclass(frozen=True)
 class RequestOptions:
-    """All that a reader needs."""
+    """The complete configuration of a reader."""
 
     base: str
-    """The connection's address. Nothing outside of its origin is called, but the address that gives tokens."""
+    """The base URL of the connection. Only its origin is called, besides the token URL."""
 
     path: str = ""
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -74,14 +74,14 @@ class RequestOptions:
     partition_parameter: str = ""
     partitions: tuple[str, ...] = ()
     tasks: int = 4
-    """How many partitions are read at once."""
+    """The number of partitions read in parallel."""
 
     until: float = 0.0
-    """When it must be over, in seconds since 1970; 0 for never."""
+    """The deadline in seconds since 1970; 0 for none."""
 
     pace_file: str = ""
-    """A file by which the tasks on a machine keep a common pace; without it, each keeps to its share."""
+    """A file with which the tasks on a machine share the rate limit; without it, each task uses its share."""
 
     proxy: Proxy | None = None
     certificates: str = ""
-    """Further certificate authorities to trust, in PEM."""
+    """Additional trusted certificate authorities in PEM format."""

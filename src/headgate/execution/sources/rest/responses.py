@@ -1,4 +1,4 @@
-"""Where in an answer the rows are, and what it says about the next page."""
+"""Parsing of responses: the rows, and references to the next page."""
 
 import json
 import re
@@ -14,7 +14,7 @@ _TARGET = re.compile(r"<([^<>]*)>")
 
 
 def parsed(body: bytes, content_type: str) -> Any:
-    """An answer as JSON; lines of JSON become a list."""
+    """A response as JSON; JSON lines become a list."""
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -48,7 +48,7 @@ def _no_number(text: str) -> Any:
 
 
 def rows(answer: Any, path: str) -> list[Any]:
-    """The rows of an answer: the list at a path. With the path `.` the answer is one row itself."""
+    """The rows of a response: the list at a path. With the path `.`, the response itself is one row."""
     if answer is None:
         return []
     if path == ".":
@@ -65,7 +65,7 @@ def rows(answer: Any, path: str) -> list[Any]:
 
 
 def at(value: Any, path: str) -> Any:
-    """What is at a path such as `data.items`; a number is a place in a list, -1 its last. LookupError if nothing is."""
+    """The value at a path such as `data.items`; a number is a list index, -1 the last. LookupError if there is none."""
     for step in path.split(".") if path else ():
         if isinstance(value, dict):
             value = value[step]
@@ -91,7 +91,7 @@ def linked(headers: str) -> str | None:
 
 
 def as_text(row: Any) -> str:
-    """A row as JSON; what is no object becomes one with the field `value`."""
+    """A row as JSON; a value that is not an object becomes one with the field `value`."""
     value = row if isinstance(row, dict) else {"value": row}
     text = _JSON.encode(value)
     if text.isascii():
@@ -99,7 +99,7 @@ def as_text(row: Any) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # Half of a surrogate pair is no text, but can be written down in ASCII.
+        # A lone surrogate is not valid text, but can be escaped in ASCII.
         return json.dumps(value, separators=(",", ":"))
     return text
 
@@ -117,7 +117,7 @@ def _keys(answer: Any) -> str:
 
 
 def _lists(result: Any, path: str) -> str:
-    """Which fields could be meant."""
+    """The fields that could be meant."""
     if not isinstance(result, dict):
         return "; set `rows` to the path of the rows, such as data.items"
     lists = [name for name in _names(result) if isinstance(result.get(name), list)]

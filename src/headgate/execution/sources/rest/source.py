@@ -1,6 +1,6 @@
-"""The data source: an API's rows in Spark, as JSON, a text each.
+"""The Spark data source: an API's rows as JSON strings.
 
-What is asked travels inside the class and is no option of a plan, so that no plan that is shown, logged or kept holds a
+The configuration is part of the class instead of an option, so that no displayed, logged or stored plan contains a
 secret.
 """
 
@@ -18,7 +18,9 @@ _BATCH = 10_000
 
 
 def register(spark: Any, asked: RequestOptions) -> str:
-    """Make the API readable in a session of Spark: the format's name, whose rows have one text, COLUMN."""
+    """Register the API as a data source in a Spark session; returns the format name. Its rows have one string column,
+    COLUMN.
+    """
     from pyspark import cloudpickle
 
     import headgate.execution.sources.rest as package  # noqa: PLC0415 - itself, to be sent
@@ -31,7 +33,7 @@ def register(spark: Any, asked: RequestOptions) -> str:
 
 
 def shares(asked: RequestOptions) -> list[tuple[str | None, ...]]:
-    """Which partitions each task reads, one after the other."""
+    """The partitions that each task reads one after the other."""
     values: tuple[str | None, ...] = asked.partitions if asked.partition_parameter else (None,)
     tasks = max(1, min(len(values), asked.tasks))
     return [values[number::tasks] for number in range(tasks)]

@@ -1,4 +1,4 @@
-"""One request and its answer, through the egress proxy, bounded in size and time."""
+"""A single request and its response through the egress proxy, limited in size and time."""
 
 import contextlib
 import http.client
@@ -20,9 +20,9 @@ Origin = tuple[str, str, int]
 
 
 class NoResponse(Exception):
-    """There was no whole answer: nothing listens, it broke off, or it took too long. Another try may help.
+    """There was no complete response: connection refused, lost or timed out. A retry may succeed.
 
-    `stale` if the connection was an older one, which the other side may have closed meanwhile.
+    `stale` if the connection was reused and the server may have closed it.
     """
 
     def __init__(self, message: str, *, stale: bool = False) -> None:
@@ -32,7 +32,7 @@ class NoResponse(Exception):
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """An answer: its headers in lower case, repeated ones joined by commas; its body unpacked."""
+    """A response with lower-case headers (repeated ones joined by commas) and a decompressed body."""
 
     status: int
     headers: Mapping[str, str]
@@ -40,7 +40,7 @@ class HttpResponse:
 
 
 def origin(parts: SplitResult) -> Origin:
-    """What secrets belong to: scheme, host and port. ValueError if there is none."""
+    """The scope of secrets: scheme, host and port. ValueError if a part is missing."""
     scheme, host = parts.scheme.lower(), (parts.hostname or "").lower().rstrip(".")
     if scheme not in _PORTS or not host or "@" in parts.netloc or "\\" in parts.netloc:
         raise ValueError("not an address of HTTP")
@@ -48,7 +48,7 @@ def origin(parts: SplitResult) -> Origin:
 
 
 class OriginConnections:
-    """Connections, one an origin, kept open between requests. Not for several threads."""
+    """Keep-alive connections, one per origin. Not thread-safe."""
 
     def __init__(self, proxy: Proxy | None, certificates: str, answer_bytes: int) -> None:
         self._proxy, self._limit = proxy, answer_bytes
@@ -59,7 +59,7 @@ class OriginConnections:
     def send(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, seconds: float
     ) -> HttpResponse:
-        """Send a request and read its answer, all within these seconds; Unanswered, or ApiFailed if it is too large."""
+        """Send a request and read its response within `seconds`; raises NoResponse, or ApiFailed if it is too large."""
         parts = urlsplit(url)
         place = origin(parts)
         deadline = time.monotonic() + seconds
@@ -76,13 +76,13 @@ class OriginConnections:
             return answer
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         for place in list(self._open):
             self._drop(place)
 
     @contextlib.contextmanager
     def _watched(self, place: Origin, deadline: float) -> Iterator[http.client.HTTPConnection]:
-        """A connection that is cut when the time is up, however slowly the other side talks."""
+        """A connection that is closed at the deadline, however slowly the server sends."""
         host, stale = place[1], place in self._open
         cut = threading.Event()
         watch = threading.Timer(max(deadline - time.monotonic(), 0), self._cut, (place, cut))
@@ -151,7 +151,7 @@ class OriginConnections:
         return near
 
     def _refused(self, answer: http.client.HTTPResponse, host: str) -> None:
-        """Say why the proxy lets nothing through."""
+        """Raise an error that says why the proxy refused the connection."""
         said = answer.fp.read(_PIECE).decode("utf-8", "replace").strip() if answer.fp else ""
         reason = said or answer.reason or f"there is no route to {host}"
         if answer.status == 403:
@@ -170,7 +170,7 @@ class OriginConnections:
         return self._context
 
     def _body(self, response: http.client.HTTPResponse, encoding: str, host: str) -> bytes:
-        """The body; it may be too large as sent, and again once unpacked."""
+        """The body; the limit applies to the compressed and the decompressed size."""
         pieces: Iterable[bytes] = iter(lambda: response.read(_PIECE), b"")
         if encoding.strip().lower() in ("gzip", "x-gzip"):
             pieces = _inflated(self._bounded(pieces, host))
