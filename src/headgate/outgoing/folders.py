@@ -20,7 +20,7 @@ class FolderNotAllowed(ValueError):
 
 
 def check_saved(path: str, allowed: Sequence[Path], setting: str) -> None:
-    """Validate a folder when it is saved, with the links on this machine; raises OutOfBounds."""
+    """Validate a folder when it is saved, with the links on this machine; raises FolderNotAllowed."""
     _check_written(path, allowed, setting)
     _resolved(path, allowed, setting)
 
@@ -86,7 +86,7 @@ class Root:
             os.close(opened_file)
 
     def open(self, name: str) -> int:
-        """Open a regular file below for reading; OutOfBounds if it leads out or is not a regular file."""
+        """Open a regular file below for reading; FolderNotAllowed if it leads out or is not a regular file."""
         target = (self.path / name).resolve()
         if not target.is_relative_to(self.path) or target == self.path:
             raise FolderNotAllowed(f"{name} leads out of its folder by a symbolic link")
@@ -107,7 +107,7 @@ class Root:
 
 @contextmanager
 def opened(path: str, allowed: Sequence[Path], setting: str) -> Iterator[Root]:
-    """Open the real folder of a path if it is below an allowed one; otherwise OutOfBounds."""
+    """Open the real folder of a path if it is below an allowed one; otherwise FolderNotAllowed."""
     _check_written(path, allowed, setting)
     root, parts = _resolved(path, allowed, setting)
     try:

@@ -88,7 +88,7 @@ class Egress:
 
     @contextmanager
     def admit(self, hosts: Iterable[Address]) -> Iterator[ProxyTicket]:
-        """Admit work to these hosts while this context is active; raises Refused or Unreachable."""
+        """Admit work to these hosts while this context is active; raises CallRefused or Unreachable."""
         ticket = ProxyTicket(frozenset((read_host(_bare(host)), port) for host, port in hosts))
         for host, _ in ticket.hosts:
             self._guard.addresses(host, time.monotonic() + DIAL_SECONDS)

@@ -39,7 +39,7 @@ class ResolvedHost:
 
 def check_host(text: str, settings: OutgoingSettings) -> None:
     """Validate a host when it is saved: its literal address, or a name that always means this machine; raises
-    Refused.
+    CallRefused.
     """
     Guard(Allowed.of(settings.allow), system_resolver).check_host(_host(text), text)
 
@@ -47,7 +47,7 @@ def check_host(text: str, settings: OutgoingSettings) -> None:
 def dial(
     text: str, port: int, settings: OutgoingSettings, deadline: float, resolver: Resolver | None = None
 ) -> ResolvedHost:
-    """Resolve a host and validate all its addresses; raises Refused or Unreachable."""
+    """Resolve a host and validate all its addresses; raises CallRefused or Unreachable."""
     host, guard = _host(text), Guard(Allowed.of(settings.allow), resolver or system_resolver)
     guard.check_host(host, text)
     try:

@@ -47,7 +47,7 @@ class DeclaredItems:
         return cls({ref.lower(): LakeItem(item, layer, name) for ref, item, layer, name in rows})
 
     def get(self, ref: str) -> LakeItem:
-        """The item with this name in the definition; NoPlan if it no longer exists."""
+        """The item with this name in the definition; InvalidPlan if it no longer exists."""
         item = self._found.get(ref.lower())
         if item is None:
             raise InvalidPlan(f"{ref} does not exist any more; restore it, or remove it from the pipeline")

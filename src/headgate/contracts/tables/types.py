@@ -89,7 +89,7 @@ def find(columns: Iterable[Column], name: str) -> Column | None:
 
 
 def of_arrow(schema: Any) -> Columns:
-    """The columns of an Arrow schema; NoTable names an unsupported one."""
+    """The columns of an Arrow schema; InvalidColumns names an unsupported one."""
     columns = tuple(Column(value.name, _of_arrow(value)) for value in schema)
     names = [key(column.name) for column in columns]
     twice = next((column.name for column in columns if names.count(key(column.name)) > 1), None)
@@ -185,7 +185,7 @@ def holds(wide: Type, narrow: Type) -> bool:
 
 
 def widened(there: Type, given: Type) -> Type:
-    """The type that a column needs to store both: its own, or one that it can be promoted to; otherwise Misfit."""
+    """The type that a column needs to store both: its own, or one it can be promoted to. Raises IncompatibleType."""
     match there, given:
         case Struct(), Struct():
             return Struct(merged(there.fields, given.fields))
@@ -203,7 +203,7 @@ def widened(there: Type, given: Type) -> Type:
 
 
 def merged(there: Columns, given: Columns) -> Columns:
-    """The columns of a table that also stores the given ones; Misfit names an incompatible one."""
+    """The columns of a table that also stores the given ones; IncompatibleType names a column that does not fit."""
     columns: list[Column] = []
     for entry in there:
         other = find(given, entry.name)

@@ -94,7 +94,7 @@ def policy(address: Address, table_id: str, *, writes: bool) -> str:
 
 
 def assume(settings: Settings, key: AccessKey, grant: KeyScope) -> TemporaryKeys:
-    """Request credentials for one table from the store's STS; raises OutOfReach if it does not issue them."""
+    """Request credentials for one table from the store's STS; raises StoreUnavailable if it does not issue them."""
     from botocore.config import Config  # noqa: PLC0415 - loads much
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
     from botocore.session import Session  # noqa: PLC0415

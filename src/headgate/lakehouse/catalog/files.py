@@ -26,7 +26,7 @@ class OutsideRoot(Exception):
 
 
 def normal(location: Any) -> str:
-    """The canonical spelling of a location; raises Outside if it is ambiguous."""
+    """The canonical spelling of a location; raises OutsideRoot if it is ambiguous."""
     if not isinstance(location, str) or len(location) > MAX_LENGTH or not location.isprintable() or "\\" in location:
         raise OutsideRoot(repr(location)[:200])
     scheme, colon, rest = location.partition(":")
@@ -65,7 +65,7 @@ class Root:
         self._real = cache(os.path.realpath)
 
     def path(self, location: Any, *, or_metadata: bool = False) -> str:
-        """A location below the root as a path in the store; otherwise raises Outside."""
+        """A location below the root as a path in the store; otherwise raises OutsideRoot."""
         result = normal(location)
         within = self._folder if result.startswith(self._folder) else self._metadata
         if not result.startswith(within) or (within == self._metadata and not or_metadata):

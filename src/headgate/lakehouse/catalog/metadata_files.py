@@ -34,7 +34,7 @@ def url(store: Store, table_id: str, metadata_file: str) -> str:
 
 
 def read_metadata(store: Store, table_id: str, metadata_file: str, sha256: str) -> bytes:
-    """Read a metadata file and verify its checksum; raises Damaged or Lost."""
+    """Read a metadata file and verify its checksum; raises Damaged or MetadataMissing."""
     try:
         content = store.read(f"{metadata_root(table_id)}/{metadata_file}")
     except Missing:

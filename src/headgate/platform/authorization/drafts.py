@@ -92,7 +92,7 @@ class Drafts:
         return self.facts.organization() if text == "organization" else self._thing(kind, name)
 
     def values(self, kind: str, state: dict[str, Any], fields: dict[str, Field] | None = None) -> dict[str, Any]:
-        """The fields as facts hold them; NotThere if one names a missing resource."""
+        """The fields as facts hold them; DraftTargetMissing if one names a missing resource."""
         known = STATE.get(kind, {}) if fields is None else fields
         return {known[name].alias or name: self._value(value, known[name]) for name, value in state.items()}
 

@@ -27,7 +27,7 @@ class Seats:
 
     @contextmanager
     def taken_by(self, member: str) -> Iterator[None]:
-        """Hold a thread slot; raises TooMany."""
+        """Hold a thread slot; raises TooManyAttempts."""
         with self._lock:
             if self._taken[member] >= self._most:
                 raise TooManyAttempts(

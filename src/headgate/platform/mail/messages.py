@@ -37,7 +37,7 @@ class Envelope:
 
 
 def build_message(identifier: str, written_at: datetime, sender: str, draft: MailDraft) -> Envelope:
-    """A mail ready to send; raises Refused if its recipient is invalid.
+    """A mail ready to send; raises MailRejected if its recipient is invalid.
 
     A repeated send has the same Message-ID, so that the receiver can drop the duplicate.
     """

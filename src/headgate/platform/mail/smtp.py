@@ -31,7 +31,7 @@ class Relay:
         self._smtp: smtplib.SMTP | None = None
 
     def send(self, message: EmailMessage, sender: str, recipient: str) -> None:
-        """Send a mail; raises Refused if it is permanently rejected, any other error if a retry may succeed."""
+        """Send a mail; raises MailRejected if it is refused permanently, any other error if a retry may help."""
         if self._smtp is None:
             self._smtp = self._open()
         try:
