@@ -85,8 +85,8 @@ def command(
     network: bool = True,
     environment: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """The command line that runs a plan of relay.py in the sandbox. The sandbox gets an empty network namespace, unless
-    `network` says that it already runs in one.
+    """The command line that runs a plan of relay.py in the sandbox. With `network`, the
+    sandbox gets a new, empty network namespace; without it, the process must already be in one.
 
     For the kernel, its programs run as the user who starts it; if that is root, they run as `runs_as` instead.
     """

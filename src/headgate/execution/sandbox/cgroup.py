@@ -19,7 +19,7 @@ _HELD = ("anon", "rss", "shmem")
 """The keys in version 2 and version 1."""
 
 _SLACK = 1.1
-"""Slack above the watchdog's limit, so that the watchdog reacts first and reports the cause."""
+"""Factor above the watchdog's limit, so that the watchdog reacts first and reports the cause."""
 
 
 @dataclass(frozen=True)
