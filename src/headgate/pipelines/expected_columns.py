@@ -23,7 +23,7 @@ _probed, _pointers = probed_schema_table.c, table_pointer_table.c
 
 
 def output(definition: AnyDefinition) -> str | None:
-    """The output whose columns can be known before a run, if there is exactly one."""
+    """The output of a query or history, whose columns can be known before a run; otherwise None."""
     return definition.output if isinstance(definition, definitions.Query | definitions.History) else None
 
 

@@ -2,7 +2,7 @@
 then, in one transaction, authorize again, swap every pointer, and write ledger and audit.
 
 If a pointer has moved meanwhile, the commit starts over. After the swap, nothing can fail any more. A 4xx means that
-nothing was committed; only 503 means that the result is unknown.
+nothing was committed; CommitUnknown means that the result is unknown.
 """
 
 from collections.abc import Iterable, Sequence
