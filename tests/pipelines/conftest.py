@@ -7,48 +7,48 @@ from pathlib import Path
 import pytest
 
 from headgate.kit.database import Database
-from tests.pipelines.works import Works
+from tests.pipelines.pipeline_company import PipelineCompany
 from tests.support.company import company
 from tests.support.databases import on_sqlite
 
 
 @contextmanager
-def _mill(database: Database, folder: Path) -> Iterator[Works]:
+def _opened(database: Database, folder: Path) -> Iterator[PipelineCompany]:
     with company(database, folder) as found:
-        yield Works(found)
+        yield PipelineCompany(found)
 
 
 @pytest.fixture(scope="module")
-def mill(
+def shared_company(
     module_database_dialect: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Works]:
+) -> Iterator[PipelineCompany]:
     """The mill for all cases of a module."""
     folder = tmp_path_factory.mktemp("mill")
     if module_database_dialect == "sqlite":
-        with _mill(on_sqlite(folder), folder) as found:
+        with _opened(on_sqlite(folder), folder) as found:
             yield found
         return
-    with request.getfixturevalue("postgres_databases").made() as url, _mill(Database(url), folder) as found:
+    with request.getfixturevalue("postgres_databases").made() as url, _opened(Database(url), folder) as found:
         yield found
 
 
 @pytest.fixture
-def works(mill: Works) -> Iterator[Works]:
+def pipeline_company(shared_company: PipelineCompany) -> Iterator[PipelineCompany]:
     """The mill, as it was when the case is over."""
-    with mill.case():
-        yield mill
+    with shared_company.case():
+        yield shared_company
 
 
 @pytest.fixture(scope="module")
-def mill_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Works]:
+def shared_company_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipelineCompany]:
     """The mill on SQLite, for all cases of a module."""
     folder = tmp_path_factory.mktemp("mill")
-    with _mill(on_sqlite(folder), folder) as found:
+    with _opened(on_sqlite(folder), folder) as found:
         yield found
 
 
 @pytest.fixture
-def works_on_sqlite(mill_on_sqlite: Works) -> Iterator[Works]:
+def works_on_sqlite(shared_company_on_sqlite: PipelineCompany) -> Iterator[PipelineCompany]:
     """The same on SQLite."""
-    with mill_on_sqlite.case():
-        yield mill_on_sqlite
+    with shared_company_on_sqlite.case():
+        yield shared_company_on_sqlite

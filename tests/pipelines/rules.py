@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from tests.pipelines.works import Works
+from tests.pipelines.pipeline_company import PipelineCompany
 
-Case = Callable[[Works], None]
+Case = Callable[[PipelineCompany], None]
 RULES: list[tuple[str, Case]] = []
 
 

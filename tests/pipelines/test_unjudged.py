@@ -5,9 +5,9 @@ from typing import Any
 from sqlalchemy import update
 
 from headgate.pipelines.models import pipeline_definition_table
+from tests.pipelines.pipeline_company import PipelineCompany
 from tests.pipelines.probes import LONG, Probe, create
 from tests.pipelines.runs.support import RunHand, start
-from tests.pipelines.works import Works
 from tests.support.company import Api, Company
 
 CHECK = {"table": "trusted.made", "check": "sql", "sql": "SELECT * FROM trusted.made WHERE amount < 0"}
@@ -116,12 +116,12 @@ def test_a_table_that_is_missing_besides_leaves_it_unresolved(millrace: Company)
     assert millrace.as_("Tess").post(f"/api/pipelines/{found['id']}/runs", {}).status_code == 409
 
 
-def test_who_may_not_see_the_output_reads_no_note(works: Works) -> None:
+def test_who_may_not_see_the_output_reads_no_note(pipeline_company: PipelineCompany) -> None:
     check = {"table": "mill.fresh", "check": "sql", "sql": "SELECT * FROM mill.fresh"}
-    found = works.made("Adam", notebook(check, outputs=("mill.fresh",)), project=works.project)
-    assert "mill.fresh" in works.shown("Adam", found)["notes"][0]
-    assert works.shown("Tess", found)["notes"] == []
-    plan = works.ok(works.as_("Tess").get(f"/api/pipelines/{found}/plan"))
+    found = pipeline_company.made("Adam", notebook(check, outputs=("mill.fresh",)), project=pipeline_company.project)
+    assert "mill.fresh" in pipeline_company.shown("Adam", found)["notes"][0]
+    assert pipeline_company.shown("Tess", found)["notes"] == []
+    plan = pipeline_company.ok(pipeline_company.as_("Tess").get(f"/api/pipelines/{found}/plan"))
     assert plan["notes"] == []
     assert "mill.fresh" not in str(plan)
 

@@ -22,7 +22,7 @@ ENDED = {"succeeded", "failed", "cancelled", "blocked", "skipped"}
 
 
 @dataclass
-class Plant(Bench):
+class PipelineBench(Bench):
     """The workbench, and pipelines."""
 
     folder: Path
@@ -82,11 +82,11 @@ class Plant(Bench):
 
 
 @pytest.fixture(scope="package")
-def plant(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plant]:
+def pipeline_bench(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipelineBench]:
     """The company's pipelines, on SQLite."""
     folder = tmp_path_factory.mktemp("plant")
     places = {"deliveries": {"folders": [str(folder / "out")]}, "outgoing": {"allow": ["127.0.0.1"]}}
     with opened(shared_spark, Database(f"sqlite:///{folder}/headgate.db"), folder, **places) as found:
-        one = Plant(found.millrace, found.spark, found.address, folder)
+        one = PipelineBench(found.millrace, found.spark, found.address, folder)
         with one.running():
             yield one

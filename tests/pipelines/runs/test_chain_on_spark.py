@@ -4,23 +4,25 @@ from typing import Any
 
 import pytest
 
-from tests.pipelines.runs.conftest import Plant
+from tests.pipelines.runs.conftest import PipelineBench
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture(scope="module")
-def harvest(plant: Plant) -> Plant:
+def harvest(pipeline_bench: PipelineBench) -> PipelineBench:
     """A table of fruit in raw."""
-    plant.rows("Tess", "CREATE TABLE raw.harvest AS SELECT id, id % 3 AS field, id * 2.5D AS kilos FROM range(9)")
-    return plant
+    pipeline_bench.rows(
+        "Tess", "CREATE TABLE raw.harvest AS SELECT id, id % 3 AS field, id * 2.5D AS kilos FROM range(9)"
+    )
+    return pipeline_bench
 
 
-def shown(plant: Plant, pipeline: str) -> Any:
-    return plant.millrace.as_("Tess").get(f"/api/pipelines/{pipeline}").json()
+def shown(pipeline_bench: PipelineBench, pipeline: str) -> Any:
+    return pipeline_bench.millrace.as_("Tess").get(f"/api/pipelines/{pipeline}").json()
 
 
-def test_a_chain_is_saved_and_then_runs(harvest: Plant) -> None:
+def test_a_chain_is_saved_and_then_runs(harvest: PipelineBench) -> None:
     check = {"table": "trusted.by_field", "check": "sql", "sql": "SELECT * FROM trusted.by_field WHERE kilos < 0"}
     sql = (
         "SELECT field, sum(kilos) AS kilos, array(named_struct('n', count(*))) AS parts FROM raw.harvest GROUP BY field"
@@ -59,16 +61,16 @@ def test_a_chain_is_saved_and_then_runs(harvest: Plant) -> None:
     }
 
 
-def refused(plant: Plant, **definition: Any) -> str:
+def refused(pipeline_bench: PipelineBench, **definition: Any) -> str:
     """Why a query is not saved."""
     body = {"name": "Refused", "definition": {"kind": "query", "output": "trusted.refused", **definition}}
-    answer = plant.millrace.as_("Tess").post("/api/pipelines", body).json()
-    found = plant.done("Tess", answer["statement"])
+    answer = pipeline_bench.millrace.as_("Tess").post("/api/pipelines", body).json()
+    found = pipeline_bench.done("Tess", answer["statement"])
     assert found["state"] == "failed", found
     return str(found["error"]["message"])
 
 
-def test_what_could_not_run_is_refused_at_the_save(harvest: Plant) -> None:
+def test_what_could_not_run_is_refused_at_the_save(harvest: PipelineBench) -> None:
     assert "in a query with write window" in refused(harvest, sql="SELECT id FROM raw.harvest WHERE id > :window_start")
     assert "CAST(NULL AS STRING)" in refused(harvest, sql="SELECT NULL AS x FROM raw.harvest")
     assert "Two columns have the name id" in refused(harvest, sql="SELECT id, id AS ID FROM raw.harvest")
@@ -78,27 +80,29 @@ def test_what_could_not_run_is_refused_at_the_save(harvest: Plant) -> None:
     assert harvest.make("Tess", "Window", kind="query", sql=sql, output="trusted.window", **window)
 
 
-def test_a_check_of_ones_own_of_what_a_source_has_not_landed_yet_is_judged_by_its_runs(plant: Plant) -> None:
-    tess = plant.millrace.as_("Tess")
+def test_a_check_of_ones_own_of_what_a_source_has_not_landed_yet_is_judged_by_its_runs(
+    pipeline_bench: PipelineBench,
+) -> None:
+    tess = pipeline_bench.millrace.as_("Tess")
     volume = tess.post("/api/volumes", {"layer": "raw", "name": "crates"}).json()["id"]
 
     def landed(text: str) -> dict[str, Any]:
         path = f"/api/volumes/{volume}/files/fruit.csv"
         answer = tess.request("PUT", path, content=text.encode(), params={"overwrite": True})
         assert answer.status_code == 200, answer.text
-        return plant.ran("Tess", pipeline, full_refresh=True)
+        return pipeline_bench.ran("Tess", pipeline, full_refresh=True)
 
     check = {"table": "raw.fruit", "check": "sql", "sql": "SELECT kind FROM raw.fruit WHERE kilos < 0"}
     streams = [{"name": "*.csv", "table": "fruit"}]
     source = {"kind": "source", "volume": "raw.crates", "output_layer": "raw", "streams": streams}
-    pipeline = plant.make("Tess", "Fruit", **source, expectations=[check])
-    assert "judged by the first run" in shown(plant, pipeline)["notes"][0]
+    pipeline = pipeline_bench.make("Tess", "Fruit", **source, expectations=[check])
+    assert "judged by the first run" in shown(pipeline_bench, pipeline)["notes"][0]
     run = landed("kind,kilos\npear,-1\nplum,2\n")
     assert (run["state"], run["error_code"], run["written"]) == ("failed", "EXPECTATION_FAILED", []), run
     found = run["steps"][-1]["check"]
     assert (found["passed"], found["failed_rows"], found["sample"]) == (False, 1, [{"kind": "pear"}])
-    assert plant.run("Tess", "SELECT * FROM raw.fruit")["state"] == "failed", "nothing was published"
+    assert pipeline_bench.run("Tess", "SELECT * FROM raw.fruit")["state"] == "failed", "nothing was published"
     run = landed("kind,kilos\npear,1\nplum,2\n")
     assert (run["state"], run["steps"][-1]["check"]["passed"]) == ("succeeded", True), run
-    assert plant.rows("Tess", "SELECT kind, kilos FROM raw.fruit ORDER BY kind") == [["pear", 1], ["plum", 2]]
-    assert shown(plant, pipeline)["notes"] == []
+    assert pipeline_bench.rows("Tess", "SELECT kind, kilos FROM raw.fruit ORDER BY kind") == [["pear", 1], ["plum", 2]]
+    assert shown(pipeline_bench, pipeline)["notes"] == []

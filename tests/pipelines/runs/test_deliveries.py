@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from tests.pipelines.runs.conftest import Plant
+from tests.pipelines.runs.conftest import PipelineBench
 from tests.support.api import SECRET, Api, Reply, serving
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture(scope="module")
-def stock(plant: Plant) -> Plant:
+def stock(pipeline_bench: PipelineBench) -> PipelineBench:
     """A table of five rows in raw."""
-    plant.rows("Tess", "CREATE TABLE raw.stock AS SELECT id, concat('=n', id) AS name FROM range(1, 6)")
-    (plant.folder / "out").mkdir()
-    return plant
+    pipeline_bench.rows("Tess", "CREATE TABLE raw.stock AS SELECT id, concat('=n', id) AS name FROM range(1, 6)")
+    (pipeline_bench.folder / "out").mkdir()
+    return pipeline_bench
 
 
 @pytest.fixture
@@ -28,17 +28,21 @@ def api() -> Iterator[Api]:
         yield found
 
 
-def destination(plant: Plant, name: str, place: dict[str, Any], **secrets: str) -> str:
-    answer = plant.millrace.as_("Tess").post("/api/destinations", {"name": name, "place": place, "secrets": secrets})
+def destination(pipeline_bench: PipelineBench, name: str, place: dict[str, Any], **secrets: str) -> str:
+    answer = pipeline_bench.millrace.as_("Tess").post(
+        "/api/destinations", {"name": name, "place": place, "secrets": secrets}
+    )
     assert answer.status_code == 200, answer.text
     return str(answer.json()["id"])
 
 
-def delivery(plant: Plant, name: str, to: str, **sending: Any) -> str:
-    return plant.make("Tess", name, kind="delivery", destination=to, tables=[{"table": "raw.stock", **sending}])
+def delivery(pipeline_bench: PipelineBench, name: str, to: str, **sending: Any) -> str:
+    return pipeline_bench.make(
+        "Tess", name, kind="delivery", destination=to, tables=[{"table": "raw.stock", **sending}]
+    )
 
 
-def test_a_table_gets_to_a_folder_and_to_an_address(stock: Plant, api: Api) -> None:
+def test_a_table_gets_to_a_folder_and_to_an_address(stock: PipelineBench, api: Api) -> None:
     out = stock.folder / "out"
     there = destination(stock, "Exports", {"kind": "folder", "path": str(out)})
     files = delivery(stock, "Stock as files", there, target="exports/stock", write="overwrite", format="csv")
@@ -79,7 +83,7 @@ def test_a_table_gets_to_a_folder_and_to_an_address(stock: Plant, api: Api) -> N
     assert "stock is closed" in refused["error"]
 
 
-def test_what_is_committed_after_the_checks_is_not_sent(stock: Plant, api: Api) -> None:
+def test_what_is_committed_after_the_checks_is_not_sent(stock: PipelineBench, api: Api) -> None:
     """While the first table is sent, rows get into the second that its checks would have refused."""
     stock.rows("Tess", "CREATE TABLE raw.checked AS SELECT id FROM range(1, 4)")
     ((before,),) = stock.rows("Tess", "SELECT CAST(snapshot_id AS STRING) FROM raw.checked.snapshots")

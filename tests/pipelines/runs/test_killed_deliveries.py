@@ -20,7 +20,7 @@ from headgate.kit.crash_points import VARIABLE
 from headgate.kit.database import Database
 from headgate.settings.settings import Settings
 from tests.lakehouse.sql.conftest import opened
-from tests.pipelines.runs.conftest import Plant
+from tests.pipelines.runs.conftest import PipelineBench
 from tests.pipelines.runs.support import lose
 from tests.support import s3
 from tests.support.installation import eventually
@@ -36,7 +36,7 @@ PLACES = {"outgoing": {"allow": ["127.0.0.1"]}}
 
 
 @dataclass
-class Yard(Plant):
+class DeliveryBench(PipelineBench):
     """The company with no worker but those that a test starts, and the platform's Spark, which outlives them."""
 
     platform: str
@@ -88,7 +88,7 @@ class Yard(Plant):
 
 
 @pytest.fixture(scope="module")
-def yard(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
+def delivery_bench(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeliveryBench]:
     folder = tmp_path_factory.mktemp("yard")
     (folder / "out").mkdir()
     places = {"deliveries": {"folders": [str(folder / "out")]}, **PLACES}
@@ -102,7 +102,7 @@ def yard(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) ->
         address = server.start(lambda: None)
         url = f"sc://localhost:{address.port}/;token={address.token}"
         try:
-            one = Yard(found.millrace, found.spark, found.address, folder, url)
+            one = DeliveryBench(found.millrace, found.spark, found.address, folder, url)
             with one.worker():
                 one.rows("Tess", f"CREATE TABLE raw.goods AS SELECT id, concat('n', id) AS name FROM range({ROWS})")
                 yield one
@@ -110,14 +110,16 @@ def yard(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) ->
             server.stop()
 
 
-def test_a_table_gets_to_postgresql_once(yard: Yard, postgres_url: str) -> None:
+def test_a_table_gets_to_postgresql_once(delivery_bench: DeliveryBench, postgres_url: str) -> None:
     port = int(postgres_url.rpartition(":")[2].partition("/")[0])
     place = {"kind": "postgresql", "host": "127.0.0.1", "port": port, "database": "postgres", "user": "headgate"}
     with psycopg.connect(postgres_url, autocommit=True) as there:
         there.execute("CREATE SCHEMA killed")
-        run = yard.deliver("Goods to a table", {**place, "tls": "off"}, {"password": "x"}, target="killed.goods")
-        found = yard.killed_at(run, *TO_A_TABLE)
-        assert found["state"] == "succeeded", (found, yard.log("Tess", run))
+        run = delivery_bench.deliver(
+            "Goods to a table", {**place, "tls": "off"}, {"password": "x"}, target="killed.goods"
+        )
+        found = delivery_bench.killed_at(run, *TO_A_TABLE)
+        assert found["state"] == "succeeded", (found, delivery_bench.log("Tess", run))
         counted = there.execute("SELECT count(*), count(DISTINCT id) FROM killed.goods").fetchall()
         assert counted == [(ROWS, ROWS)]
         assert there.execute("SELECT run_id, row_count FROM killed.headgate_deliveries").fetchall() == [(run, ROWS)]
@@ -126,11 +128,13 @@ def test_a_table_gets_to_postgresql_once(yard: Yard, postgres_url: str) -> None:
         there.execute("DROP SCHEMA killed CASCADE")
 
 
-def test_files_get_to_a_folder_once(yard: Yard) -> None:
-    out = yard.folder / "out"
-    run = yard.deliver("Goods as files", {"kind": "folder", "path": str(out)}, {}, target="goods", format="json")
-    found = yard.killed_at(run, *TO_A_FOLDER)
-    assert found["state"] == "succeeded", (found, yard.log("Tess", run))
+def test_files_get_to_a_folder_once(delivery_bench: DeliveryBench) -> None:
+    out = delivery_bench.folder / "out"
+    run = delivery_bench.deliver(
+        "Goods as files", {"kind": "folder", "path": str(out)}, {}, target="goods", format="json"
+    )
+    found = delivery_bench.killed_at(run, *TO_A_FOLDER)
+    assert found["state"] == "succeeded", (found, delivery_bench.log("Tess", run))
     (own,) = (out / "goods").iterdir()
     assert [one.name for one in own.iterdir()] == [f"{run}-0"], "nothing that a dead one left"
     told = json.loads((own / f"{run}-0" / "_SUCCESS").read_bytes())
@@ -140,14 +144,14 @@ def test_files_get_to_a_folder_once(yard: Yard) -> None:
     assert {one.name for one in (own / f"{run}-0").iterdir()} == {"_SUCCESS", *(one["name"] for one in told["files"])}
 
 
-def test_files_get_to_a_bucket_once(yard: Yard, s3_server: S3Server) -> None:
+def test_files_get_to_a_bucket_once(delivery_bench: DeliveryBench, s3_server: S3Server) -> None:
     place = {"kind": "object_store", "endpoint": s3_server.endpoint, "bucket": s3.BUCKET, "region": s3.REGION}
     access = {"prefix": "killed", "path_style": True, "access_key_id": s3.KEY_ID}
-    run = yard.deliver(
+    run = delivery_bench.deliver(
         "Goods to a bucket", {**place, **access}, {"secret_key": s3.SECRET}, target="goods", format="csv"
     )
-    found = yard.killed_at(run, "delivery: before the files appear")
-    assert found["state"] == "succeeded", (found, yard.log("Tess", run))
+    found = delivery_bench.killed_at(run, "delivery: before the files appear")
+    assert found["state"] == "succeeded", (found, delivery_bench.log("Tess", run))
     (success,) = (s3_server.folder / s3.BUCKET / "killed" / "goods").rglob("_SUCCESS")
     told = json.loads(success.read_bytes())
     assert (told["run"], told["rows"]) == (run, ROWS)

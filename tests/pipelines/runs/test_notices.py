@@ -78,7 +78,7 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def mill(database: Database, tmp_path: Path, server: Server) -> Iterator[House]:
+def notified_company(database: Database, tmp_path: Path, server: Server) -> Iterator[House]:
     """The company: everyone receives everything, by mail too; a webhook may lead to this machine."""
     mail = {"host": HERE, "port": server.port, "security": "none"}
     with house(database, tmp_path, mail=mail, outgoing={"allow": [HERE]}) as found:
@@ -87,53 +87,55 @@ def mill(database: Database, tmp_path: Path, server: Server) -> Iterator[House]:
         yield found
 
 
-def webhooks(mill: House) -> WebhookSender:
-    settings = mill.company.settings
-    return WebhookSender(settings, mill.database, KeyFile(settings.data_dir / "keys.json"))
+def webhooks(notified_company: House) -> WebhookSender:
+    settings = notified_company.company.settings
+    return WebhookSender(settings, notified_company.database, KeyFile(settings.data_dir / "keys.json"))
 
 
-def send(mill: House) -> None:
+def send(notified_company: House) -> None:
     """What the scheduler does."""
-    mill.teller.tell_pending()
-    mill.mailer.send_due()
-    webhooks(mill).send_due()
+    notified_company.teller.tell_pending()
+    notified_company.mailer.send_due()
+    webhooks(notified_company).send_due()
 
 
-def set_webhook(mill: House, receiver: Receiver, who: str = "Adam") -> str:
-    answer = mill.company.as_(who).request("PUT", "/api/webhook", json={"url": receiver.url})
+def set_webhook(notified_company: House, receiver: Receiver, who: str = "Adam") -> str:
+    answer = notified_company.company.as_(who).request("PUT", "/api/webhook", json={"url": receiver.url})
     assert answer.status_code == 200, answer.text
     return str(answer.json()["secret"])
 
 
-def fail(mill: House, pipeline: str, code: str = "UNREACHABLE") -> str:
+def fail(notified_company: House, pipeline: str, code: str = "UNREACHABLE") -> str:
     """A run that fails; its id."""
-    run, hand = start(mill.company, pipeline), RunHand(mill.company)
+    run, hand = start(notified_company.company, pipeline), RunHand(notified_company.company)
     (job,) = hand.claim()
     assert hand.finish(job, "failed", error_code=code, error=", ".join(SECRETS)).status_code == 200
     return run
 
 
-def lost(mill: House, pipeline: str) -> str:
+def lost(notified_company: House, pipeline: str) -> str:
     """A run whose workers die, one after the other."""
-    run = start(mill.company, pipeline)
+    run = start(notified_company.company, pipeline)
     for _ in range(LOSSES + 1):
-        assert RunHand(mill.company).claim()
-        lose(mill.company)
+        assert RunHand(notified_company.company).claim()
+        lose(notified_company.company)
     return run
 
 
-def blocked(mill: House, pipeline: str) -> str:
+def blocked(notified_company: House, pipeline: str) -> str:
     """A run whose pipeline was saved while it waited."""
-    run = start(mill.company, pipeline)
-    mill.database.write(lambda c: c.execute(update(run_table).where(run_table.c.id == run).values(acts_for_id=None)))
-    assert RunHand(mill.company).claim() == []
+    run = start(notified_company.company, pipeline)
+    notified_company.database.write(
+        lambda c: c.execute(update(run_table).where(run_table.c.id == run).values(acts_for_id=None))
+    )
+    assert RunHand(notified_company.company).claim() == []
     return run
 
 
-def broken(mill: House, pipeline: str) -> str:
+def broken(notified_company: House, pipeline: str) -> str:
     """A run whose definition cannot be read any more."""
-    run = start(mill.company, pipeline)
-    assert mill.database.write(lambda c: queue.end(RUNS, c, now(), run, "failed", "FAULT", "a fault"))
+    run = start(notified_company.company, pipeline)
+    assert notified_company.database.write(lambda c: queue.end(RUNS, c, now(), run, "failed", "FAULT", "a fault"))
     return run
 
 
@@ -146,13 +148,20 @@ ENDS = {
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_a_run_that_ends_badly_is_audited_and_told(mill: House, server: Server, receiver: Receiver, how: str) -> None:
+def test_a_run_that_ends_badly_is_audited_and_told(
+    notified_company: House, server: Server, receiver: Receiver, how: str
+) -> None:
     ends, state, code, event, why = ENDS[how]
-    secret = set_webhook(mill, receiver)
-    run = ends(mill, make(mill.company))
-    assert (show(mill.company, run)["state"], show(mill.company, run)["error_code"]) == (state, code)
-    assert mill.company.rows(f"SELECT event, kind FROM audit_events WHERE resource_id = '{run}'") == [(event, "run")]
-    send(mill)
+    secret = set_webhook(notified_company, receiver)
+    run = ends(notified_company, make(notified_company.company))
+    assert (show(notified_company.company, run)["state"], show(notified_company.company, run)["error_code"]) == (
+        state,
+        code,
+    )
+    assert notified_company.company.rows(f"SELECT event, kind FROM audit_events WHERE resource_id = '{run}'") == [
+        (event, "run")
+    ]
+    send(notified_company)
     assert {to for _, [to], _, _ in server.seen} == {f"{name.lower()}@example.com" for name in SEES}
     for message in server.messages:
         assert (
@@ -172,129 +181,144 @@ def test_a_run_that_ends_badly_is_audited_and_told(mill: House, server: Server, 
     assert not any(one in body.decode() for one in SECRETS)
     at, given = (one.partition("=")[2] for one in headers["headgate-signature"].split(","))
     assert given == hmac.digest(secret.encode(), at.encode() + b"." + body, "sha256").hex()
-    assert mill.listed("Ben") == []
-    assert (len(mill.listed("Tess")), mill.listed("Tom")) == (1, [])
+    assert notified_company.listed("Ben") == []
+    assert (len(notified_company.listed("Tess")), notified_company.listed("Tom")) == (1, [])
 
 
-def test_each_cause_is_told_once_until_the_pipeline_succeeds(mill: House, server: Server, receiver: Receiver) -> None:
-    set_webhook(mill, receiver)
-    pipeline = make(mill.company)
+def test_each_cause_is_told_once_until_the_pipeline_succeeds(
+    notified_company: House, server: Server, receiver: Receiver
+) -> None:
+    set_webhook(notified_company, receiver)
+    pipeline = make(notified_company.company)
 
     def codes() -> list[str]:
-        send(mill)
+        send(notified_company)
         return [one["code"] for one in receiver.told()]
 
     for _ in range(3):
-        fail(mill, pipeline)
+        fail(notified_company, pipeline)
     assert codes() == ["UNREACHABLE"]
     for code in ("TIMEOUT", "UNREACHABLE", "TIMEOUT"):
-        fail(mill, pipeline, code)
+        fail(notified_company, pipeline, code)
     assert codes() == ["UNREACHABLE", "TIMEOUT"]
-    fail(mill, make(mill.company, name="Other"), "TIMEOUT")
+    fail(notified_company, make(notified_company.company, name="Other"), "TIMEOUT")
     assert codes() == ["UNREACHABLE", "TIMEOUT", "TIMEOUT"]
-    start(mill.company, pipeline)
-    hand = RunHand(mill.company)
+    start(notified_company.company, pipeline)
+    hand = RunHand(notified_company.company)
     (job,) = hand.claim()
     hand.do(job)
     assert hand.finish(job).json()["state"] == "succeeded"
-    fail(mill, pipeline)
+    fail(notified_company, pipeline)
     assert codes() == ["UNREACHABLE", "TIMEOUT", "TIMEOUT", "UNREACHABLE"]
-    tess = mill.company.as_("Tess")
+    tess = notified_company.company.as_("Tess")
     definition = tess.get(f"/api/pipelines/{pipeline}").json()
     saved = tess.request(
         "PATCH", f"/api/pipelines/{pipeline}", json={"definition": {**definition["definition"], "keys": ["id", "at"]}}
     )
     assert saved.status_code == 200, saved.text
-    fail(mill, pipeline)
+    fail(notified_company, pipeline)
     assert len(codes()) == 5, "somebody changed it, and it did not help"
     assert len(server.seen) == 5 * len(SEES)
 
 
-def test_a_run_that_is_tried_again_or_cancelled_is_not_told(mill: House) -> None:
-    pipeline = make(mill.company, retries={"times": 1, "delay": "1 second"})
-    run = fail(mill, pipeline)
-    assert show(mill.company, run)["state"] == "queued"
-    other = start(mill.company, make(mill.company, name="Other"))
-    mill.company.as_("Tess").post(f"/api/runs/{other}/cancel", None).raise_for_status()
-    assert mill.company.rows("SELECT event FROM notices") == []
+def test_a_run_that_is_tried_again_or_cancelled_is_not_told(notified_company: House) -> None:
+    pipeline = make(notified_company.company, retries={"times": 1, "delay": "1 second"})
+    run = fail(notified_company, pipeline)
+    assert show(notified_company.company, run)["state"] == "queued"
+    other = start(notified_company.company, make(notified_company.company, name="Other"))
+    notified_company.company.as_("Tess").post(f"/api/runs/{other}/cancel", None).raise_for_status()
+    assert notified_company.company.rows("SELECT event FROM notices") == []
 
 
-def test_a_pipeline_that_is_turned_off_is_told_and_its_triggers_show_it(mill: House, receiver: Receiver) -> None:
-    set_webhook(mill, receiver)
-    pipeline, tess = make(mill.company), mill.company.as_("Tess")
+def test_a_pipeline_that_is_turned_off_is_told_and_its_triggers_show_it(
+    notified_company: House, receiver: Receiver
+) -> None:
+    set_webhook(notified_company, receiver)
+    pipeline, tess = make(notified_company.company), notified_company.company.as_("Tess")
     assert tess.request("PATCH", f"/api/pipelines/{pipeline}", json={"deactivate_after": 2}).status_code == 200
     made = tess.post(
         f"/api/pipelines/{pipeline}/triggers", {"name": "Nightly", "when": {"kind": "cron", "cron": "@daily"}}
     )
     assert made.status_code == 200, made.text
     assert made.json()["pipeline_active"] is True
-    fail(mill, pipeline)
-    lost(mill, pipeline)
-    send(mill)
+    fail(notified_company, pipeline)
+    lost(notified_company, pipeline)
+    send(notified_company)
     assert [one["event"] for one in receiver.told()] == ["run.failed", "run.failed", "pipeline.deactivated"]
     assert receiver.told()[-1]["reason"] == "the run failed 2 times in a row"
     [found] = tess.get(f"/api/pipelines/{pipeline}/triggers").json()["items"]
     assert (found["pipeline_active"], found["next"], found["enabled"]) == (False, [], True)
     assert found["pipeline_inactive_because"] == "The run failed 2 times in a row"
-    events = mill.company.rows(
+    events = notified_company.company.rows(
         f"SELECT event FROM audit_events WHERE resource_id = '{pipeline}' AND event LIKE '%deact%'"
     )
     assert events == [("pipeline.deactivated",)]
 
 
-def test_who_may_not_see_the_run_when_it_is_sent_is_not_told(mill: House, server: Server, receiver: Receiver) -> None:
-    set_webhook(mill, receiver)
-    fail(mill, make(mill.company))
-    mill.teller.tell_pending()
-    assert mill.company.as_("Olga").change(change="set_role", member="Adam", role="business").status_code == 200
-    send(mill)
+def test_who_may_not_see_the_run_when_it_is_sent_is_not_told(
+    notified_company: House, server: Server, receiver: Receiver
+) -> None:
+    set_webhook(notified_company, receiver)
+    fail(notified_company, make(notified_company.company))
+    notified_company.teller.tell_pending()
+    assert (
+        notified_company.company.as_("Olga").change(change="set_role", member="Adam", role="business").status_code
+        == 200
+    )
+    send(notified_company)
     assert "adam@example.com" not in {to for _, [to], _, _ in server.seen}
     assert receiver.seen == []
-    shown = mill.company.as_("Olga").get("/api/webhook").json()
+    shown = notified_company.company.as_("Olga").get("/api/webhook").json()
     assert (shown["active"], shown["set_by"], shown["host"]) == (False, "Adam", HERE)
-    fail(mill, make(mill.company, name="Other"))
-    send(mill)
+    fail(notified_company, make(notified_company.company, name="Other"))
+    send(notified_company)
     assert receiver.seen == []
 
 
-def test_a_delivery_that_is_not_taken_is_sent_again_later(mill: House, receiver: Receiver) -> None:
-    set_webhook(mill, receiver)
-    fail(mill, make(mill.company))
+def test_a_delivery_that_is_not_taken_is_sent_again_later(notified_company: House, receiver: Receiver) -> None:
+    set_webhook(notified_company, receiver)
+    fail(notified_company, make(notified_company.company))
     for receiver.status in (500, 302):
-        send(mill)
-        shown = mill.company.as_("Olga").get("/api/webhook").json()
+        send(notified_company)
+        shown = notified_company.company.as_("Olga").get("/api/webhook").json()
         assert shown["last_error"] == f"the receiver answered with status {receiver.status}"
         earlier = update(webhook_delivery_table).values(due_at=now() - timedelta(seconds=1))
-        mill.database.write(lambda c, earlier=earlier: c.execute(earlier).rowcount)
+        notified_company.database.write(lambda c, earlier=earlier: c.execute(earlier).rowcount)
     receiver.status = 204
-    send(mill)
-    send(mill)
+    send(notified_company)
+    send(notified_company)
     assert len(receiver.seen) == 3
     assert len({headers["idempotency-key"] for headers, _ in receiver.seen}) == 1
-    shown = mill.company.as_("Olga").get("/api/webhook").json()
+    shown = notified_company.company.as_("Olga").get("/api/webhook").json()
     assert (shown["last_error"], shown["last_sent_at"] is not None) == (None, True)
 
 
-def test_only_admins_set_a_webhook_and_its_address_is_kept_secret(mill: House, receiver: Receiver) -> None:
+def test_only_admins_set_a_webhook_and_its_address_is_kept_secret(notified_company: House, receiver: Receiver) -> None:
     for who in ("Tess", "Ben"):
         for method in ("GET", "PUT", "DELETE"):
             body = {"json": {"url": receiver.url}} if method == "PUT" else {}
-            assert mill.company.as_(who).request(method, "/api/webhook", **body).status_code == 403
-    adam = mill.company.as_("Adam")
+            assert notified_company.company.as_(who).request(method, "/api/webhook", **body).status_code == 403
+    adam = notified_company.company.as_("Adam")
     for wrong in ("ftp://x", "http://169.254.169.254/latest", "http://10.0.0.1/", "x\0y", f"http://a:b@{HERE}/"):
         assert adam.request("PUT", "/api/webhook", json={"url": wrong}).status_code == 422, wrong
     assert adam.request("DELETE", "/api/webhook").status_code == 404
-    set_webhook(mill, receiver)
+    set_webhook(notified_company, receiver)
     assert "s3cret" not in adam.get("/api/webhook").text
-    stored = str(mill.company.rows("SELECT * FROM webhooks") + mill.company.rows("SELECT * FROM audit_events"))
+    stored = str(
+        notified_company.company.rows("SELECT * FROM webhooks")
+        + notified_company.company.rows("SELECT * FROM audit_events")
+    )
     assert "s3cret" not in stored
     assert "whsec_" not in stored
-    fail(mill, make(mill.company))
-    mill.teller.tell_pending()
+    fail(notified_company, make(notified_company.company))
+    notified_company.teller.tell_pending()
     assert adam.request("DELETE", "/api/webhook").json()["host"] is None
-    send(mill)
+    send(notified_company)
     assert receiver.seen == []
     told = [
-        row[0] for row in mill.company.rows("SELECT event FROM audit_events WHERE event LIKE 'webhook%' ORDER BY id")
+        row[0]
+        for row in notified_company.company.rows(
+            "SELECT event FROM audit_events WHERE event LIKE 'webhook%' ORDER BY id"
+        )
     ]
     assert told == ["webhook.set", "webhook.removed"]

@@ -7,17 +7,17 @@ import pytest
 
 from headgate.warehouse.folder import FolderStore
 from headgate.warehouse.locations import table_root
-from tests.pipelines.runs.conftest import Plant
+from tests.pipelines.runs.conftest import PipelineBench
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture(scope="module")
-def orders(plant: Plant) -> Plant:
+def orders(pipeline_bench: PipelineBench) -> PipelineBench:
     """A table of ten orders in raw."""
     values = "SELECT id, id % 3 AS shop, CAST(id AS DECIMAL(10, 2)) AS amount FROM range(10)"
-    plant.rows("Tess", f"CREATE TABLE raw.sold AS {values}")
-    return plant
+    pipeline_bench.rows("Tess", f"CREATE TABLE raw.sold AS {values}")
+    return pipeline_bench
 
 
 def query(**more: Any) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def query(**more: Any) -> dict[str, Any]:
     return {"kind": "query", "sql": sql, "output": "trusted.by_shop", **more}
 
 
-def test_a_query_becomes_a_table(orders: Plant) -> None:
+def test_a_query_becomes_a_table(orders: PipelineBench) -> None:
     pipeline = orders.make("Tess", "By shop", **query())
     run = orders.ran("Tess", pipeline)
     assert run["state"] == "succeeded", (run, orders.log("Tess", run["id"]))
@@ -36,7 +36,7 @@ def test_a_query_becomes_a_table(orders: Plant) -> None:
 
 
 def test_a_full_disk_of_the_servers_is_said_and_what_spark_wrote_goes(
-    orders: Plant, monkeypatch: pytest.MonkeyPatch
+    orders: PipelineBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline = orders.make("Tess", "More", **query(output="trusted.more", write="append"))
     assert orders.ran("Tess", pipeline)["state"] == "succeeded"

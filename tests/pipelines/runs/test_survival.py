@@ -15,7 +15,7 @@ import pytest
 
 from headgate.kit.database import Database
 from tests.lakehouse.sql.conftest import opened
-from tests.pipelines.runs.conftest import Plant
+from tests.pipelines.runs.conftest import PipelineBench
 from tests.pipelines.runs.support import RunHand, lose
 from tests.support.installation import eventually
 from tests.support.spark import SharedSpark, within
@@ -34,15 +34,15 @@ SLOW = "SELECT id FROM range(0, 30000000, 1, 4) WHERE sha2(CAST(id AS STRING), 5
 
 
 @contextmanager
-def mortal(plant: Plant, folder: Path, point: str = "") -> Iterator["subprocess.Popen[str]"]:
+def mortal(pipeline_bench: PipelineBench, folder: Path, point: str = "") -> Iterator["subprocess.Popen[str]"]:
     """A worker in a process of its own that dies at a point."""
-    millrace, member = plant.millrace, plant.spark.member
+    millrace, member = pipeline_bench.millrace, pipeline_bench.spark.member
     folder.mkdir(exist_ok=True)
     plan = {
-        "server": plant.address,
+        "server": pipeline_bench.address,
         "secret": millrace.client.app.state.services.worker_secret,  # type: ignore[attr-defined]
         "folder": str(folder / "mortal"),
-        "settings": {"data_dir": str(folder), "warehouse": plant.spark.warehouse},
+        "settings": {"data_dir": str(folder), "warehouse": pipeline_bench.spark.warehouse},
         "spark": asdict(member._server.address),
     }
     file = folder / "plan.json"
@@ -57,28 +57,28 @@ def mortal(plant: Plant, folder: Path, point: str = "") -> Iterator["subprocess.
 
 
 @pytest.fixture(scope="module")
-def idle(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plant]:
+def idle(shared_spark: SharedSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipelineBench]:
     """The company with no worker that takes runs; statements have one."""
     folder = tmp_path_factory.mktemp("idle")
     with opened(shared_spark, Database(f"sqlite:///{folder}/headgate.db"), folder) as found:
-        one = Plant(found.millrace, found.spark, found.address, folder)
+        one = PipelineBench(found.millrace, found.spark, found.address, folder)
         with one.worker():
             one.rows("Tess", "CREATE TABLE raw.known AS SELECT id FROM range(100)")
             yield one
 
 
-def totals(plant: Plant, table: str) -> Any:
-    return plant.rows("Tess", f"SELECT count(*), count(DISTINCT id), sum(twice) FROM {table}")
+def totals(pipeline_bench: PipelineBench, table: str) -> Any:
+    return pipeline_bench.rows("Tess", f"SELECT count(*), count(DISTINCT id), sum(twice) FROM {table}")
 
 
-def owner(plant: Plant, run: str) -> str | None:
+def owner(pipeline_bench: PipelineBench, run: str) -> str | None:
     """The worker that has a run, or had it last."""
-    [(found,)] = plant.millrace.rows(f"SELECT worker_id FROM runs WHERE id = '{run}'")
+    [(found,)] = pipeline_bench.millrace.rows(f"SELECT worker_id FROM runs WHERE id = '{run}'")
     return found  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_worker_that_is_killed_loses_and_doubles_nothing(idle: Plant, tmp_path: Path, point: str) -> None:
+def test_a_worker_that_is_killed_loses_and_doubles_nothing(idle: PipelineBench, tmp_path: Path, point: str) -> None:
     table = f"trusted.killed_{POINTS.index(point)}"
     definition = json.loads(json.dumps(APPEND).replace("trusted.kept", table))
     pipeline = idle.make("Tess", f"Killed {point}", **definition)
@@ -94,7 +94,7 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(idle: Plant, tmp_path
     assert len(found["written"]) == 1
 
 
-def test_cancel_stops_spark_and_nothing_is_published(idle: Plant, tmp_path: Path) -> None:
+def test_cancel_stops_spark_and_nothing_is_published(idle: PipelineBench, tmp_path: Path) -> None:
     endless = SLOW.replace("30000000", "3000000000")
     definition = {**APPEND, "sql": endless, "output": "trusted.stopped", "expectations": []}
     run = idle.start("Tess", idle.make("Tess", "Stopped", **definition))
@@ -106,7 +106,7 @@ def test_cancel_stops_spark_and_nothing_is_published(idle: Plant, tmp_path: Path
         within(60, idle.spark.is_calm)
 
 
-def test_a_table_that_moved_under_a_run_is_written_from_its_new_state(idle: Plant, tmp_path: Path) -> None:
+def test_a_table_that_moved_under_a_run_is_written_from_its_new_state(idle: PipelineBench, tmp_path: Path) -> None:
     idle.rows("Tess", "CREATE TABLE trusted.moving (id BIGINT, twice BIGINT)")
     definition = {**APPEND, "output": "trusted.moving", "expectations": []}
     run = idle.start("Tess", idle.make("Tess", "Moving", **definition))
@@ -120,7 +120,9 @@ def test_a_table_that_moved_under_a_run_is_written_from_its_new_state(idle: Plan
     assert totals(idle, "trusted.moving") == [[101, 101, 11900]]
 
 
-def test_a_worker_that_is_stopped_and_wakes_up_commits_nothing_and_works_on(idle: Plant, tmp_path: Path) -> None:
+def test_a_worker_that_is_stopped_and_wakes_up_commits_nothing_and_works_on(
+    idle: PipelineBench, tmp_path: Path
+) -> None:
     """Two workers: the first stands still under its run, which the second does; then the first goes on."""
     slow = f"SELECT k.id, k.id * 2 AS twice FROM raw.known k CROSS JOIN (SELECT count(*) FROM ({SLOW})) s"
     definition = {**APPEND, "sql": slow.replace("30000000", "4000000"), "output": "trusted.woken", "expectations": []}
@@ -144,7 +146,7 @@ def test_a_worker_that_is_stopped_and_wakes_up_commits_nothing_and_works_on(idle
     assert totals(idle, "trusted.woken") == [[200, 100, 19800]]
 
 
-def test_a_worker_that_slept_commits_nothing(idle: Plant, tmp_path: Path) -> None:
+def test_a_worker_that_slept_commits_nothing(idle: PipelineBench, tmp_path: Path) -> None:
     """Its lease is over and another has the run; when it wakes up, its writes do not count."""
     definition = {**APPEND, "output": "trusted.slept", "expectations": []}
     run = idle.start("Tess", idle.make("Tess", "Slept", **definition))

@@ -2,17 +2,17 @@
 
 import pytest
 
-from tests.pipelines.triggers.support import Yard
+from tests.pipelines.triggers.support import TriggerBench
 from tests.support.company import Company
 
 
 @pytest.fixture
-def yard(millrace: Company) -> Yard:
+def trigger_bench(millrace: Company) -> TriggerBench:
     """Pipelines with definitions, on each kind of database in turn."""
-    return Yard(millrace)
+    return TriggerBench(millrace)
 
 
 @pytest.fixture
-def yard_on_sqlite(millrace_on_sqlite: Company) -> Yard:
+def yard_on_sqlite(millrace_on_sqlite: Company) -> TriggerBench:
     """The same, on SQLite."""
-    return Yard(millrace_on_sqlite)
+    return TriggerBench(millrace_on_sqlite)

@@ -50,7 +50,7 @@ class Clock:
         self._ticks += 1
 
 
-class Yard:
+class TriggerBench:
     """The company's pipelines and triggers."""
 
     def __init__(self, company: Company) -> None:

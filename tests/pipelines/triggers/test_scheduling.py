@@ -18,7 +18,7 @@ from headgate.pipelines.triggers.models import trigger_fire_table, trigger_table
 from headgate.pipelines.triggers.scheduler import LeaseLost, forget
 from headgate.supervisor import scheduler as schedulers
 from headgate.supervisor.scheduler import Scheduler
-from tests.pipelines.triggers.support import Clock, Yard, define
+from tests.pipelines.triggers.support import Clock, TriggerBench, define
 from tests.support.installation import Installation, eventually, installed
 
 pytestmark = pytest.mark.both_databases
@@ -43,55 +43,59 @@ def _cut_at(database: Database, place: int) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("kind", ["cron", "event", "blocked"])
-def test_a_fire_that_is_cut_off_anywhere_happens_once_afterwards(yard: Yard, kind: str) -> None:
-    when: Any = "* * * * *" if kind != "event" else {"kind": "pipelines", "pipelines": [yard.land]}
-    trigger = yard.trigger(yard.refine, when, by="Tess" if kind != "blocked" else "Adam")
+def test_a_fire_that_is_cut_off_anywhere_happens_once_afterwards(trigger_bench: TriggerBench, kind: str) -> None:
+    when: Any = "* * * * *" if kind != "event" else {"kind": "pipelines", "pipelines": [trigger_bench.land]}
+    trigger = trigger_bench.trigger(trigger_bench.refine, when, by="Tess" if kind != "blocked" else "Adam")
     if kind == "blocked":
-        yard.as_("Olga").change(change="remove_member", member="Adam").raise_for_status()
+        trigger_bench.as_("Olga").change(change="remove_member", member="Adam").raise_for_status()
     if kind == "event":
-        yard.succeed(yard.land)
-    yard.clock.set(now() + timedelta(minutes=1))
-    before = yard.row(trigger)
+        trigger_bench.succeed(trigger_bench.land)
+    trigger_bench.clock.set(now() + timedelta(minutes=1))
+    before = trigger_bench.row(trigger)
     place = 0
     while True:
         place += 1
-        restore = _cut_at(yard.database, place)
+        restore = _cut_at(trigger_bench.database, place)
         try:
-            yard.database.write(lambda connection: fire(connection, yard.clock(), [trigger]))
+            trigger_bench.database.write(lambda connection: fire(connection, trigger_bench.clock(), [trigger]))
             break
         except PowerCut:
-            assert (yard.runs(), yard.fires()) == ([], [])
-            assert dict(yard.row(trigger)) == dict(before)
+            assert (trigger_bench.runs(), trigger_bench.fires()) == ([], [])
+            assert dict(trigger_bench.row(trigger)) == dict(before)
         finally:
             restore()
     assert place > 7
-    assert yard.states() == ["blocked" if kind == "blocked" else "queued"]
-    assert [run for _, run in yard.fires()] == [yard.runs()[0]["id"]]
-    yard.database.write(lambda connection: fire(connection, yard.clock(), [trigger]))
-    yard.round()
-    assert len(yard.runs()) == 1
+    assert trigger_bench.states() == ["blocked" if kind == "blocked" else "queued"]
+    assert [run for _, run in trigger_bench.fires()] == [trigger_bench.runs()[0]["id"]]
+    trigger_bench.database.write(lambda connection: fire(connection, trigger_bench.clock(), [trigger]))
+    trigger_bench.round()
+    assert len(trigger_bench.runs()) == 1
 
 
-def test_a_success_that_is_cut_off_is_heard_once_afterwards(yard: Yard) -> None:
-    trigger = yard.trigger(yard.refine, {"kind": "pipelines", "pipelines": [yard.land]})
+def test_a_success_that_is_cut_off_is_heard_once_afterwards(trigger_bench: TriggerBench) -> None:
+    trigger = trigger_bench.trigger(trigger_bench.refine, {"kind": "pipelines", "pipelines": [trigger_bench.land]})
     for place in range(1, 50):
-        restore = _cut_at(yard.database, place)
+        restore = _cut_at(trigger_bench.database, place)
         try:
-            yard.succeed(yard.land)
+            trigger_bench.succeed(trigger_bench.land)
             break
         except PowerCut:
-            assert yard.row(trigger)["next_at"] is None
+            assert trigger_bench.row(trigger)["next_at"] is None
         finally:
             restore()
-    yard.round()
-    yard.round()
-    assert yard.states() == ["queued"]
+    trigger_bench.round()
+    trigger_bench.round()
+    assert trigger_bench.states() == ["queued"]
 
 
-def test_many_at_once_fire_each_due_time_once(yard: Yard) -> None:
-    triggers = [yard.trigger(pipeline, "* * * * *") for pipeline in (yard.land, yard.refine) for _ in range(4)]
-    yard.clock.set(now() + timedelta(minutes=1))
-    firers = [yard.another() for _ in range(3)]
+def test_many_at_once_fire_each_due_time_once(trigger_bench: TriggerBench) -> None:
+    triggers = [
+        trigger_bench.trigger(pipeline, "* * * * *")
+        for pipeline in (trigger_bench.land, trigger_bench.refine)
+        for _ in range(4)
+    ]
+    trigger_bench.clock.set(now() + timedelta(minutes=1))
+    firers = [trigger_bench.another() for _ in range(3)]
     gate = threading.Barrier(len(firers))
 
     def work(firer: Any) -> None:
@@ -103,43 +107,43 @@ def test_many_at_once_fire_each_due_time_once(yard: Yard) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(run["trigger_id"] for run in yard.runs()) == sorted(triggers)
-    assert len(yard.fires()) == len(triggers)
+    assert sorted(run["trigger_id"] for run in trigger_bench.runs()) == sorted(triggers)
+    assert len(trigger_bench.fires()) == len(triggers)
 
 
-def test_those_of_one_moment_fire_in_the_order_they_were_made(yard: Yard) -> None:
-    triggers = [yard.trigger(yard.land, "* * * * *") for _ in range(3)]
+def test_those_of_one_moment_fire_in_the_order_they_were_made(trigger_bench: TriggerBench) -> None:
+    triggers = [trigger_bench.trigger(trigger_bench.land, "* * * * *") for _ in range(3)]
     same = update(trigger_table).where(trigger_table.c.id.in_(triggers)).values(next_at=now())
-    yard.database.write(lambda connection: connection.execute(same).rowcount)
-    yard.clock.set(now() + timedelta(minutes=1))
-    assert list(yard.firer._due()) == triggers
+    trigger_bench.database.write(lambda connection: connection.execute(same).rowcount)
+    trigger_bench.clock.set(now() + timedelta(minutes=1))
+    assert list(trigger_bench.firer._due()) == triggers
 
 
-def test_only_who_holds_the_lease_fires(yard: Yard) -> None:
-    yard.trigger(yard.land, "* * * * *")
-    yard.clock.set(now() + timedelta(minutes=1))
-    late = yard.another()
+def test_only_who_holds_the_lease_fires(trigger_bench: TriggerBench) -> None:
+    trigger_bench.trigger(trigger_bench.land, "* * * * *")
+    trigger_bench.clock.set(now() + timedelta(minutes=1))
+    late = trigger_bench.another()
     late._is_ours = lambda _: False
     with pytest.raises(LeaseLost):
         late.round()
-    assert yard.runs() == []
-    yard.round()
-    assert yard.states() == ["queued"]
+    assert trigger_bench.runs() == []
+    trigger_bench.round()
+    assert trigger_bench.states() == ["queued"]
 
 
-def test_of_two_schedulers_one_fires(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = yard.company.settings.model_copy(update={"database": {"url": None}})
-    url = yard.database.engine.url.render_as_string(hide_password=False)
+def test_of_two_schedulers_one_fires(trigger_bench: TriggerBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = trigger_bench.company.settings.model_copy(update={"database": {"url": None}})
+    url = trigger_bench.database.engine.url.render_as_string(hide_password=False)
     monkeypatch.setattr(type(settings), "database_url", property(lambda _: url))
-    trigger = yard.trigger(yard.land, "* * * * *")
+    trigger = trigger_bench.trigger(trigger_bench.land, "* * * * *")
     overdue = update(trigger_table).values(next_at=now() - timedelta(minutes=5))
-    yard.database.write(lambda connection: connection.execute(overdue).rowcount)
+    trigger_bench.database.write(lambda connection: connection.execute(overdue).rowcount)
     with closing(Scheduler(settings)) as first, closing(Scheduler(settings)) as second:
         second._holder = "elsewhere:1"
         assert (first.tick(), second.tick()) == (True, False)
-        eventually(yard.runs)
+        eventually(trigger_bench.runs)
         assert second._firer._thread is None
-        assert [run["trigger_id"] for run in yard.runs()] == [trigger]
+        assert [run["trigger_id"] for run in trigger_bench.runs()] == [trigger]
 
 
 def test_a_lease_that_a_wrong_clock_took_is_taken_over(database: Database) -> None:
@@ -158,69 +162,72 @@ def test_a_lease_that_a_wrong_clock_took_is_taken_over(database: Database) -> No
 # Clocks
 
 
-def test_a_clock_that_is_set_forward_is_caught_up(yard: Yard) -> None:
-    trigger = yard.trigger(yard.land, "0 * * * *")
-    yard.round()
-    yard.clock.set(now() + timedelta(days=3))
-    yard.round()
-    yard.round()
-    assert yard.states() == ["queued"]
-    assert yard.clock() < yard.row(trigger)["next_at"] <= yard.clock() + timedelta(hours=1)
+def test_a_clock_that_is_set_forward_is_caught_up(trigger_bench: TriggerBench) -> None:
+    trigger = trigger_bench.trigger(trigger_bench.land, "0 * * * *")
+    trigger_bench.round()
+    trigger_bench.clock.set(now() + timedelta(days=3))
+    trigger_bench.round()
+    trigger_bench.round()
+    assert trigger_bench.states() == ["queued"]
+    assert trigger_bench.clock() < trigger_bench.row(trigger)["next_at"] <= trigger_bench.clock() + timedelta(hours=1)
 
 
-def test_a_clock_that_is_set_back_fires_nothing_again_and_goes_on(yard: Yard) -> None:
-    trigger = yard.trigger(yard.land, "* * * * *")
-    yard.minute()
-    right = yard.clock()
-    yard.clock.set(right + timedelta(days=800))
-    yard.round()
-    yard.end()
-    assert yard.states() == ["succeeded", "skipped"]
-    yard.clock.set(right)
-    yard.round()
-    assert yard.row(trigger)["next_at"] <= right + timedelta(minutes=1)
-    dues = [due for due, _ in yard.fires()]
-    yard.clock.advance(minutes=1)
-    yard.round()
-    assert yard.states().count("queued") == 1
+def test_a_clock_that_is_set_back_fires_nothing_again_and_goes_on(trigger_bench: TriggerBench) -> None:
+    trigger = trigger_bench.trigger(trigger_bench.land, "* * * * *")
+    trigger_bench.minute()
+    right = trigger_bench.clock()
+    trigger_bench.clock.set(right + timedelta(days=800))
+    trigger_bench.round()
+    trigger_bench.end()
+    assert trigger_bench.states() == ["succeeded", "skipped"]
+    trigger_bench.clock.set(right)
+    trigger_bench.round()
+    assert trigger_bench.row(trigger)["next_at"] <= right + timedelta(minutes=1)
+    dues = [due for due, _ in trigger_bench.fires()]
+    trigger_bench.clock.advance(minutes=1)
+    trigger_bench.round()
+    assert trigger_bench.states().count("queued") == 1
     assert len(set(dues)) == len(dues)
 
 
-def test_what_fired_before_a_clock_was_set_back_is_not_fired_again(yard: Yard) -> None:
-    trigger = yard.trigger(yard.land, "* * * * *")
-    yard.minute()
-    first = yard.runs()
-    yard.end()
-    yard.clock.set(yard.clock() - timedelta(minutes=2))
-    yard.round()
-    assert yard.row(trigger)["next_at"] <= first[0]["due_at"]
-    yard.clock.set(first[0]["due_at"])
-    yard.round()
-    dues = [due for due, _ in yard.fires()]
-    assert len(set(dues)) == len(dues) == len(yard.runs())
+def test_what_fired_before_a_clock_was_set_back_is_not_fired_again(trigger_bench: TriggerBench) -> None:
+    trigger = trigger_bench.trigger(trigger_bench.land, "* * * * *")
+    trigger_bench.minute()
+    first = trigger_bench.runs()
+    trigger_bench.end()
+    trigger_bench.clock.set(trigger_bench.clock() - timedelta(minutes=2))
+    trigger_bench.round()
+    assert trigger_bench.row(trigger)["next_at"] <= first[0]["due_at"]
+    trigger_bench.clock.set(first[0]["due_at"])
+    trigger_bench.round()
+    dues = [due for due, _ in trigger_bench.fires()]
+    assert len(set(dues)) == len(dues) == len(trigger_bench.runs())
 
 
-def test_a_scheduler_that_begins_aims_anew(yard: Yard) -> None:
-    trigger = yard.trigger(yard.land, "0 6 * * *")
-    right = yard.row(trigger)["next_at"]
+def test_a_scheduler_that_begins_aims_anew(trigger_bench: TriggerBench) -> None:
+    trigger = trigger_bench.trigger(trigger_bench.land, "0 6 * * *")
+    right = trigger_bench.row(trigger)["next_at"]
     for wrong in (right + timedelta(days=700), None):
         spoil = update(trigger_table).where(trigger_table.c.id == trigger).values(next_at=wrong)
-        yard.database.write(lambda connection, one=spoil: connection.execute(one).rowcount)
-        yard.another().round()
-        assert yard.row(trigger)["next_at"] == right
+        trigger_bench.database.write(lambda connection, one=spoil: connection.execute(one).rowcount)
+        trigger_bench.another().round()
+        assert trigger_bench.row(trigger)["next_at"] == right
 
 
-def test_events_at_one_instant_are_fires_of_their_own(yard: Yard) -> None:
-    yard.trigger(yard.refine, {"kind": "pipelines", "pipelines": [yard.land]})
+def test_events_at_one_instant_are_fires_of_their_own(trigger_bench: TriggerBench) -> None:
+    trigger_bench.trigger(trigger_bench.refine, {"kind": "pipelines", "pipelines": [trigger_bench.land]})
     for _ in range(2):
-        yard.succeed(yard.land)
-        yard.round()
-        yard.end()
-    assert yard.states() == ["succeeded", "succeeded"]
+        trigger_bench.succeed(trigger_bench.land)
+        trigger_bench.round()
+        trigger_bench.end()
+    assert trigger_bench.states() == ["succeeded", "succeeded"]
 
 
-def test_old_fires_are_forgotten_but_the_last(yard: Yard) -> None:
-    trigger, other = yard.trigger(yard.land, "@yearly"), yard.trigger(yard.land, "@yearly")
+def test_old_fires_are_forgotten_but_the_last(trigger_bench: TriggerBench) -> None:
+    trigger, other = (
+        trigger_bench.trigger(trigger_bench.land, "@yearly"),
+        trigger_bench.trigger(trigger_bench.land, "@yearly"),
+    )
     moment = now()
     ages = {trigger: (400, 300, 5), other: (500, 450)}
     rows = [
@@ -228,13 +235,13 @@ def test_old_fires_are_forgotten_but_the_last(yard: Yard) -> None:
         for one, every in ages.items()
         for days in every
     ]
-    yard.database.write(lambda connection: connection.execute(trigger_fire_table.insert(), rows).rowcount)
-    yard.database.write(lambda connection: forget(connection, moment - timedelta(days=90)))
-    assert [round((moment - due).days) for due, _ in yard.fires()] == [450, 5]
+    trigger_bench.database.write(lambda connection: connection.execute(trigger_fire_table.insert(), rows).rowcount)
+    trigger_bench.database.write(lambda connection: forget(connection, moment - timedelta(days=90)))
+    assert [round((moment - due).days) for due, _ in trigger_bench.fires()] == [450, 5]
 
 
-def test_looking_at_tables_takes_a_bounded_share(yard_on_sqlite: Yard) -> None:
-    yard, clock = yard_on_sqlite, Clock()
+def test_looking_at_tables_takes_a_bounded_share(yard_on_sqlite: TriggerBench) -> None:
+    trigger_bench, clock = yard_on_sqlite, Clock()
     looks = 0
 
     def ticks() -> float:
@@ -242,7 +249,7 @@ def test_looking_at_tables_takes_a_bounded_share(yard_on_sqlite: Yard) -> None:
         looks += 1
         return looks * 0.1
 
-    firer = yard.another()
+    firer = trigger_bench.another()
     firer._ticks = ticks
     firer._look_at_tables()
     assert firer._look_again >= 0.2 + 0.1 / 0.02 - 1e-9

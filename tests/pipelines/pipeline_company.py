@@ -38,7 +38,7 @@ def delivery(destination: str, *tables: str) -> dict[str, Any]:
     return {"kind": "delivery", "destination": destination, "tables": sent}
 
 
-class Works:
+class PipelineCompany:
     """The layers land and mill, on which only admins have anything, a space with a connection, and a data project."""
 
     def __init__(self, company: Company) -> None:
@@ -179,7 +179,7 @@ class Works:
         self.change(change="take_space_role", **about)
 
     @contextmanager
-    def case(self) -> Iterator["Works"]:
+    def case(self) -> Iterator["PipelineCompany"]:
         """A case: what it gave is taken back, and its pipelines are deleted."""
         before = {one["id"] for one in self.ok(self.as_("Olga").get("/api/pipelines", limit=200))["items"]}
         try:
