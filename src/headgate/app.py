@@ -47,7 +47,7 @@ from headgate.pipelines.runs import worker_endpoints as run_workers
 from headgate.pipelines.triggers import endpoints as triggers
 from headgate.platform.audit.events import record
 from headgate.platform.audit.signatures import sign_events
-from headgate.platform.connection_checks import endpoints as errands
+from headgate.platform.connection_checks import endpoints as connection_checks
 from headgate.platform.http import health, problems
 from headgate.platform.http.middleware import Edge, body_limits
 from headgate.platform.jobs import worker_endpoints as jobs
@@ -105,7 +105,7 @@ ROUTERS = (
     spaces.router,
     connections.router,
     destinations.router,
-    errands.router,
+    connection_checks.router,
     pipelines.router,
     lineage.router,
     integrations.router,

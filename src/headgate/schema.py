@@ -24,7 +24,7 @@ from headgate.pipelines.triggers import models as triggers
 from headgate.platform.audit import models as audit
 from headgate.platform.authorization import fact_tables
 from headgate.platform.authorization import models as resources
-from headgate.platform.connection_checks import models as errands
+from headgate.platform.connection_checks import models as connection_checks
 from headgate.platform.directory import models as directory
 from headgate.platform.external_systems import models as places
 from headgate.platform.jobs import models as jobs
@@ -40,7 +40,7 @@ MODULES = (
     connections,
     contexts,
     directory,
-    errands,
+    connection_checks,
     fact_tables,
     files,
     groups,

@@ -33,7 +33,7 @@ def shared_company(
 
 
 @pytest.fixture
-def pipeline_company(shared_company: PipelineCompany) -> Iterator[PipelineCompany]:
+def firm(shared_company: PipelineCompany) -> Iterator[PipelineCompany]:
     """The mill, as it was when the case is over."""
     with shared_company.case():
         yield shared_company

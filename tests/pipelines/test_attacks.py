@@ -17,7 +17,7 @@ PLAN = "/api/pipelines/plan"
 
 
 @pytest.fixture
-def pipeline_company(works_on_sqlite: PipelineCompany) -> PipelineCompany:
+def firm(works_on_sqlite: PipelineCompany) -> PipelineCompany:
     """The mill; what is said is the same on both kinds of database."""
     return works_on_sqlite
 
@@ -71,14 +71,12 @@ OF_RUNS = (
 OF_TRIGGERS = (("GET", ""), ("PATCH", ""), ("POST", "/pause"), ("POST", "/resume"), ("DELETE", ""))
 
 
-def test_a_hidden_pipeline_with_its_runs_and_triggers_is_missing(pipeline_company: PipelineCompany) -> None:
-    found = pipeline_company.made("Adam", history())
-    trigger = pipeline_company.ok(pipeline_company.as_("Adam").post(f"/api/pipelines/{found}/triggers", EVERY_HOUR))[
-        "id"
-    ]
-    hand, job = pipeline_company.claimed("Adam", found)
+def test_a_hidden_pipeline_with_its_runs_and_triggers_is_missing(firm: PipelineCompany) -> None:
+    found = firm.made("Adam", history())
+    trigger = firm.ok(firm.as_("Adam").post(f"/api/pipelines/{found}/triggers", EVERY_HOUR))["id"]
+    hand, job = firm.claimed("Adam", found)
     keep(hand, job, "plot.png", b"secret")
-    ben = pipeline_company.as_("Ben")
+    ben = firm.as_("Ben")
     for method, path, body in OF_PIPELINES:
         assert alike(ben, method, path, found, f"pip_{ZERO}", body)[0] == 404, (method, path)
     for method, path in OF_RUNS:
@@ -87,16 +85,16 @@ def test_a_hidden_pipeline_with_its_runs_and_triggers_is_missing(pipeline_compan
         assert alike(ben, method, f"/api/triggers/{{}}{path}", trigger, f"plt_{ZERO}", {})[0] == 404, (method, path)
 
 
-def test_a_hidden_connection_and_a_hidden_destination_are_missing(pipeline_company: PipelineCompany) -> None:
-    for kind, hidden in (("connections", pipeline_company.database), ("destinations", pipeline_company.bakery)):
+def test_a_hidden_connection_and_a_hidden_destination_are_missing(firm: PipelineCompany) -> None:
+    for kind, hidden in (("connections", firm.database), ("destinations", firm.bakery)):
         missing = f"{hidden[:4]}{ZERO}"
         for method, path, body in (
             ("GET", "", None),
             ("PATCH", "", {"name": "Mine"}),
             ("DELETE", "", None),
-            ("POST", "/errands", {"errand": "test"}),
+            ("POST", "/checks", {"operation": "test"}),
         ):
-            status, _ = alike(pipeline_company.as_("Ben"), method, f"/api/{kind}/{{}}{path}", hidden, missing, body)
+            status, _ = alike(firm.as_("Ben"), method, f"/api/{kind}/{{}}{path}", hidden, missing, body)
             assert status == 404
 
 
@@ -122,42 +120,36 @@ DRAFTS: dict[str, Any] = {
 @pytest.mark.parametrize("what", DRAFTS)
 @pytest.mark.parametrize("path", ["/api/pipelines", PLAN])
 def test_a_definition_tells_hidden_tables_from_missing_ones_by_nothing(
-    pipeline_company: PipelineCompany, path: str, what: str
+    firm: PipelineCompany, path: str, what: str
 ) -> None:
-    pipeline_company.grant("Ben", "editor", "layer:mill", "table:land.salt")
+    firm.grant("Ben", "editor", "layer:mill", "table:land.salt")
     answers = {}
     for name in ("land.grain", "land.crates", "land.absent"):
         body = {"definition": DRAFTS[what](name)} | ({} if path == PLAN else {"name": "Mine"})
-        answers[name] = told(pipeline_company.as_("Ben").post(path, body), name)
+        answers[name] = told(firm.as_("Ben").post(path, body), name)
     assert len(set(answers.values())) == 1, answers
     assert answers["land.grain"][0] == 403
 
 
 @pytest.mark.parametrize("path", ["/api/pipelines", PLAN])
-def test_a_definition_tells_hidden_places_from_missing_ones_by_nothing(
-    pipeline_company: PipelineCompany, path: str
-) -> None:
-    pipeline_company.grant("Ben", "editor", "layer:mill")
+def test_a_definition_tells_hidden_places_from_missing_ones_by_nothing(firm: PipelineCompany, path: str) -> None:
+    firm.grant("Ben", "editor", "layer:mill")
 
     def ask(definition: dict[str, Any], **more: Any) -> tuple[int, str]:
         body = {"definition": definition, **more} | ({} if path == PLAN else {"name": "Mine"})
-        return told(pipeline_company.as_("Ben").post(path, body))
+        return told(firm.as_("Ben").post(path, body))
 
     secret = {"name": "key", "field": "password"}
     for one, other in (
-        (pipeline_company.database, f"con_{ZERO}"),
-        (pipeline_company.bakery, f"dst_{ZERO}"),
-        (pipeline_company.project, f"prj_{ZERO}"),
+        (firm.database, f"con_{ZERO}"),
+        (firm.bakery, f"dst_{ZERO}"),
+        (firm.project, f"prj_{ZERO}"),
     ):
-        if one == pipeline_company.project:
-            pipeline_company.change(
-                change="take_space_role", space=pipeline_company.sales, to="group:analysts", space_role="can_operate"
-            )
+        if one == firm.project:
+            firm.change(change="take_space_role", space=firm.sales, to="group:analysts", space_role="can_operate")
             found, missing = ask(history("mill.cake"), project=one), ask(history("mill.cake"), project=other)
-            pipeline_company.change(
-                change="give_space_role", space=pipeline_company.sales, to="group:analysts", space_role="can_operate"
-            )
-        elif one == pipeline_company.bakery:
+            firm.change(change="give_space_role", space=firm.sales, to="group:analysts", space_role="can_operate")
+        elif one == firm.bakery:
             found, missing = ask(delivery(one, "mill.cake")), ask(delivery(other, "mill.cake"))
         else:
             found, missing = (ask(source("mill", connection=place, cake=True)) for place in (one, other))
@@ -169,12 +161,12 @@ def test_a_definition_tells_hidden_places_from_missing_ones_by_nothing(
         assert found[0] == 403
 
 
-def test_what_does_not_exist_is_said_to_admins_too(pipeline_company: PipelineCompany) -> None:
+def test_what_does_not_exist_is_said_to_admins_too(firm: PipelineCompany) -> None:
     for definition, more in (
         (source(connection=f"con_{ZERO}", grain=True), {}),
         (delivery(f"dst_{ZERO}", "land.grain"), {}),
         (history(), {"project": f"prj_{ZERO}"}),
-        (history(), {"project": pipeline_company.space}),
+        (history(), {"project": firm.space}),
         (history(), {"project": "Shop"}),
         (history(), {"project": ""}),
         (history("nowhere.grain"), {}),
@@ -182,7 +174,7 @@ def test_what_does_not_exist_is_said_to_admins_too(pipeline_company: PipelineCom
         ({**source(grain=True), "output_layer": "nowhere"}, {}),
     ):
         for path, name in (("/api/pipelines", {"name": "Mine"}), (PLAN, {})):
-            answer = pipeline_company.as_("Adam").post(path, {"definition": definition, **name, **more})
+            answer = firm.as_("Adam").post(path, {"definition": definition, **name, **more})
             assert 400 <= answer.status_code < 500 or answer.json().get("problems") or "id" in answer.json(), (
                 answer.text
             )
@@ -197,82 +189,73 @@ def keep(hand: Any, job: dict[str, Any], name: str, content: bytes) -> None:
     assert answer.status_code == 200, answer.text
 
 
-def test_a_run_tells_nothing_of_what_its_pipeline_read_before(pipeline_company: PipelineCompany) -> None:
-    found = pipeline_company.made("Adam", notebook(("land.grain",), ("mill.bread",)))
-    hand, job = pipeline_company.claimed("Adam", found)
+def test_a_run_tells_nothing_of_what_its_pipeline_read_before(firm: PipelineCompany) -> None:
+    found = firm.made("Adam", notebook(("land.grain",), ("mill.bread",)))
+    hand, job = firm.claimed("Adam", found)
     hand.lines(job, "land.grain has 7 rows")
     keep(hand, job, "plot.png", b"rows of land.grain")
     hand.step(job, 0, "running")
     hand.step(job, 0, "failed", detail={"cells": ["land.grain"]})
     assert hand.finish(job, "failed", error_code="X", error="land.grain is odd").status_code == 200
-    assert pipeline_company.patch("Adam", found, definition=notebook(("land.flour",), ("mill.bread",))) == 200
-    pipeline_company.grant("Ben", "viewer", "table:land.flour", "table:mill.bread")
-    ben, path = pipeline_company.as_("Ben"), f"/api/runs/{job['id']}"
-    shown = pipeline_company.ok(ben.get(path))
+    assert firm.patch("Adam", found, definition=notebook(("land.flour",), ("mill.bread",))) == 200
+    firm.grant("Ben", "viewer", "table:land.flour", "table:mill.bread")
+    ben, path = firm.as_("Ben"), f"/api/runs/{job['id']}"
+    shown = firm.ok(ben.get(path))
     assert (shown["state"], shown["definition"], shown["artifacts"]) == ("failed", None, [])
-    listed = pipeline_company.ok(ben.get(f"/api/pipelines/{found}/runs"))
-    log = pipeline_company.ok(ben.get(f"{path}/log"))
+    listed = firm.ok(ben.get(f"/api/pipelines/{found}/runs"))
+    log = firm.ok(ben.get(f"{path}/log"))
     assert "grain" not in json.dumps([shown, listed, log])
     assert ben.get(f"{path}/artifacts/plot.png").status_code == 404
-    pipeline_company.grant("Ben", "viewer", "table:land.grain")
-    assert pipeline_company.ok(ben.get(path))["error"] == "land.grain is odd"
-    assert len(pipeline_company.ok(ben.get(f"{path}/log"))["items"]) == 1
+    firm.grant("Ben", "viewer", "table:land.grain")
+    assert firm.ok(ben.get(path))["error"] == "land.grain is odd"
+    assert len(firm.ok(ben.get(f"{path}/log"))["items"]) == 1
     assert ben.get(f"{path}/artifacts/plot.png").content == b"rows of land.grain"
 
 
-def test_a_run_tells_nothing_of_a_table_that_was_deleted_since(pipeline_company: PipelineCompany) -> None:
-    pipeline_company.tables("land.husk")
-    found = pipeline_company.made("Adam", notebook(("land.husk",), ("mill.bread",)), project=pipeline_company.project)
-    hand, job = pipeline_company.claimed_as_owner("Adam", found)
+def test_a_run_tells_nothing_of_a_table_that_was_deleted_since(firm: PipelineCompany) -> None:
+    firm.tables("land.husk")
+    found = firm.made("Adam", notebook(("land.husk",), ("mill.bread",)), project=firm.project)
+    hand, job = firm.claimed_as_owner("Adam", found)
     hand.lines(job, "land.husk has 7 rows")
     hand.finish(job, "failed", error_code="X", error="land.husk is odd")
-    pipeline_company.ok(
-        pipeline_company.as_("Adam").request(
-            "DELETE", f"/api/tables/{pipeline_company.company.id('table', 'land.husk')}"
-        )
-    )
-    pipeline_company.grant("Bea", "viewer", "table:land.salt", "table:mill.bread")
+    firm.ok(firm.as_("Adam").request("DELETE", f"/api/tables/{firm.company.id('table', 'land.husk')}"))
+    firm.grant("Bea", "viewer", "table:land.salt", "table:mill.bread")
     path = f"/api/runs/{job['id']}"
-    both = [
-        pipeline_company.ok(pipeline_company.as_("Bea").get(one))
-        for one in (path, f"{path}/log", f"/api/pipelines/{found}/plan")
-    ]
+    both = [firm.ok(firm.as_("Bea").get(one)) for one in (path, f"{path}/log", f"/api/pipelines/{found}/plan")]
     assert "husk" not in json.dumps(both), "seeing the layer by way of another table is no right to it"
-    assert pipeline_company.ok(pipeline_company.as_("Adam").get(path))["error"] == "land.husk is odd"
+    assert firm.ok(firm.as_("Adam").get(path))["error"] == "land.husk is odd"
 
 
-def test_a_task_names_no_hidden_table_whatever_is_wrong_with_it(pipeline_company: PipelineCompany) -> None:
-    found = pipeline_company.made("Adam", history(), project=pipeline_company.project)
+def test_a_task_names_no_hidden_table_whatever_is_wrong_with_it(firm: PipelineCompany) -> None:
+    found = firm.made("Adam", history(), project=firm.project)
     told_ = update(pipeline_definition_table).where(pipeline_definition_table.c.pipeline_id == found)
-    pipeline_company.company.database.write(
-        lambda c: c.execute(told_.values(unresolved="land.grain does not exist")).rowcount
-    )
-    pipeline_company.grant("Tess", "editor", "layer:land", "layer:mill")
-    ben = pipeline_company.as_("Ben")
+    firm.company.database.write(lambda c: c.execute(told_.values(unresolved="land.grain does not exist")).rowcount)
+    firm.grant("Tess", "editor", "layer:land", "layer:mill")
+    ben = firm.as_("Ben")
     refused = ben.post(f"/api/pipelines/{found}/runs", {})
     assert refused.status_code == 409
     seen = [refused.json(), ben.get(f"/api/pipelines/{found}").json(), ben.get(f"/api/pipelines/{found}/plan").json()]
     assert "grain" not in json.dumps(seen)
     assert "must save it again" in refused.json()["detail"]
-    assert "land.grain" in pipeline_company.as_("Tess").get(f"/api/pipelines/{found}/plan").json()["problems"][0]
+    assert "land.grain" in firm.as_("Tess").get(f"/api/pipelines/{found}/plan").json()["problems"][0]
 
 
-def test_a_step_names_no_table_but_its_own(pipeline_company: PipelineCompany) -> None:
-    found = pipeline_company.made("Adam", history(), project=pipeline_company.project)
-    _, job = pipeline_company.claimed_as_owner("Adam", found)
-    pipeline_company.grant("Bea", "viewer", "table:mill.bread")
-    [step] = pipeline_company.ok(pipeline_company.as_("Bea").get(f"/api/runs/{job['id']}"))["steps"]
+def test_a_step_names_no_table_but_its_own(firm: PipelineCompany) -> None:
+    found = firm.made("Adam", history(), project=firm.project)
+    _, job = firm.claimed_as_owner("Adam", found)
+    firm.grant("Bea", "viewer", "table:mill.bread")
+    [step] = firm.ok(firm.as_("Bea").get(f"/api/runs/{job['id']}"))["steps"]
     assert step["title"] == "history"
-    pipeline_company.grant("Bea", "viewer", "table:land.grain")
-    [step] = pipeline_company.ok(pipeline_company.as_("Bea").get(f"/api/runs/{job['id']}"))["steps"]
+    firm.grant("Bea", "viewer", "table:land.grain")
+    [step] = firm.ok(firm.as_("Bea").get(f"/api/runs/{job['id']}"))["steps"]
     assert step["title"] == "Update the history of land.grain in mill.bread"
 
 
-def test_a_file_is_of_its_own_run(pipeline_company: PipelineCompany) -> None:
-    first, job = pipeline_company.claimed("Adam", pipeline_company.made("Adam", history()))
+def test_a_file_is_of_its_own_run(firm: PipelineCompany) -> None:
+    first, job = firm.claimed("Adam", firm.made("Adam", history()))
     keep(first, job, "plot.png", b"first")
-    other = pipeline_company.started("Adam", pipeline_company.made("Adam", history("land.flour", "mill.cake")))
-    adam = pipeline_company.as_("Adam")
+    other = firm.started("Adam", firm.made("Adam", history("land.flour", "mill.cake")))
+    adam = firm.as_("Adam")
     assert adam.get(f"/api/runs/{job['id']}/artifacts/plot.png").content == b"first"
     for path in (
         f"{other}/artifacts/plot.png",
@@ -287,20 +270,20 @@ def test_a_file_is_of_its_own_run(pipeline_company: PipelineCompany) -> None:
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-def test_a_page_begins_at_cursors_of_its_own_list_alone(pipeline_company: PipelineCompany) -> None:
+def test_a_page_begins_at_cursors_of_its_own_list_alone(firm: PipelineCompany) -> None:
     one, other = (
-        pipeline_company.made("Adam", history()),
-        pipeline_company.made("Adam", history("land.flour", "mill.cake")),
+        firm.made("Adam", history()),
+        firm.made("Adam", history("land.flour", "mill.cake")),
     )
     for pipeline in (one, one, other, other):
-        pipeline_company.started("Adam", pipeline)
-    adam = pipeline_company.as_("Adam")
+        firm.started("Adam", pipeline)
+    adam = firm.as_("Adam")
     cursor = adam.get(f"/api/pipelines/{one}/runs", limit=1).json()["next_cursor"]
     assert len(adam.get(f"/api/pipelines/{one}/runs", limit=1, cursor=cursor).json()["items"]) == 1
     for path in (f"/api/pipelines/{other}/runs", "/api/pipelines", "/api/connections", "/api/destinations"):
         assert adam.get(path, cursor=cursor).status_code == 422, path
     listed = adam.get("/api/pipelines", limit=1).json()["next_cursor"]
-    seen = pipeline_company.as_("Ben").get("/api/pipelines", cursor=listed).json()["items"]
+    seen = firm.as_("Ben").get("/api/pipelines", cursor=listed).json()["items"]
     assert {one["name"] for one in seen} <= {"Land shop orders"}
     for bad in ("x", "====", "\x00", "W10", "WzEsMiwzXQ", "A" * 5000):
         assert adam.get(f"/api/pipelines/{one}/runs", cursor=bad).status_code == 422, bad
@@ -309,23 +292,18 @@ def test_a_page_begins_at_cursors_of_its_own_list_alone(pipeline_company: Pipeli
 # Credentials that are not theirs
 
 
-def test_tokens_open_their_own_doors_alone(pipeline_company: PipelineCompany) -> None:
-    hand, job = pipeline_company.claimed(
-        "Adam", pipeline_company.made("Adam", notebook(("land.grain",), ("mill.bread",)))
-    )
-    client = pipeline_company.company.client
+def test_tokens_open_their_own_doors_alone(firm: PipelineCompany) -> None:
+    hand, job = firm.claimed("Adam", firm.made("Adam", notebook(("land.grain",), ("mill.bread",))))
+    client = firm.company.client
     run, reading = Api(client, job["token"]), Api(client, job["reading_token"])
     about = {"worker": hand.id, "fence": job["fence"]}
     place = f"/api/worker/runs/{job['id']}"
     job_path = f"/api/worker/jobs/run/{job['id']}"
-    for api in (run, reading, pipeline_company.as_("Adam"), pipeline_company.as_("Ben"), pipeline_company.as_(None)):
+    for api in (run, reading, firm.as_("Adam"), firm.as_("Ben"), firm.as_(None)):
         assert api.post(f"{job_path}/finish", {**about, "state": "succeeded"}).status_code == 401
         assert api.post(f"{job_path}/log", {**about, "lines": []}).status_code == 401
         assert api.post("/api/worker/jobs/run/claim", {**hand.about(), "slots": 1}).status_code == 401
-        assert (
-            api.get(f"{place}/volumes/{pipeline_company.company.id('volume', 'land.crates')}", **about).status_code
-            == 401
-        )
+        assert api.get(f"{place}/volumes/{firm.company.id('volume', 'land.crates')}", **about).status_code == 401
     for path in ("/api/pipelines", f"/api/runs/{job['id']}", "/api/connections", "/api/tokens"):
         for secret in (job["token"], job["reading_token"], hand.secret):
             assert Api(client, secret).get(path).status_code == 401
@@ -335,12 +313,12 @@ def test_tokens_open_their_own_doors_alone(pipeline_company: PipelineCompany) ->
     assert hand.request("POST", f"/jobs/run/{job['id']}/finish", json=stranger).status_code == 409
 
 
-def test_no_answer_holds_a_secret(pipeline_company: PipelineCompany) -> None:
-    found = pipeline_company.made("Adam", source(connection=pipeline_company.database, grain=True))
-    sent = pipeline_company.made("Adam", delivery(pipeline_company.bakery, "land.grain"))
-    run = pipeline_company.started("Adam", found)
-    pipeline_company.claim()
-    olga = pipeline_company.as_("Olga")
+def test_no_answer_holds_a_secret(firm: PipelineCompany) -> None:
+    found = firm.made("Adam", source(connection=firm.database, grain=True))
+    sent = firm.made("Adam", delivery(firm.bakery, "land.grain"))
+    run = firm.started("Adam", found)
+    firm.claim()
+    olga = firm.as_("Olga")
     for path in (
         "/api/pipelines",
         f"/api/pipelines/{found}",
@@ -349,8 +327,8 @@ def test_no_answer_holds_a_secret(pipeline_company: PipelineCompany) -> None:
         f"/api/runs/{run}",
         f"/api/runs/{run}/log",
         "/api/connections",
-        f"/api/connections/{pipeline_company.database}",
-        f"/api/destinations/{pipeline_company.bakery}",
+        f"/api/connections/{firm.database}",
+        f"/api/destinations/{firm.bakery}",
         "/api/audit",
         "/api/access/export",
     ):
@@ -364,26 +342,26 @@ NAMES = ["", " ", "\x00", "a\x00b", "\x1b[31m", "a\nb", "\x85", "\ud800", "x" * 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_hold_no_control_characters(pipeline_company: PipelineCompany, name: str) -> None:
-    found = pipeline_company.made("Adam", history())
+def test_names_hold_no_control_characters(firm: PipelineCompany, name: str) -> None:
+    found = firm.made("Adam", history())
     headers = {"Content-Type": "application/json"}
     for method, path, body in (
         ("POST", "/api/pipelines", {"name": name, "definition": history("land.flour", "mill.cake")}),
         ("PATCH", f"/api/pipelines/{found}", {"name": name}),
         ("POST", f"/api/pipelines/{found}/triggers", {**EVERY_HOUR, "name": name}),
         ("POST", "/api/integrations", {"name": name, "tables": ["land.grain"]}),
-        ("PATCH", f"/api/destinations/{pipeline_company.bakery}", {"name": name}),
+        ("PATCH", f"/api/destinations/{firm.bakery}", {"name": name}),
     ):
-        answer = pipeline_company.as_("Adam").request(method, path, content=json.dumps(body), headers=headers)
+        answer = firm.as_("Adam").request(method, path, content=json.dumps(body), headers=headers)
         assert answer.status_code in {400, 422}, (method, path, answer.text)
 
 
-def test_markup_in_a_name_is_a_name(pipeline_company: PipelineCompany) -> None:
+def test_markup_in_a_name_is_a_name(firm: PipelineCompany) -> None:
     name = "<img src=x onerror=alert(1)> {{7*7}} ${x} '; DROP TABLE runs; --"
-    found = pipeline_company.made("Adam", history(), name=name)
-    answer = pipeline_company.as_("Adam").get(f"/api/pipelines/{found}")
+    found = firm.made("Adam", history(), name=name)
+    answer = firm.as_("Adam").get(f"/api/pipelines/{found}")
     assert (answer.json()["name"], answer.headers["content-type"]) == (name, "application/json")
-    assert pipeline_company.as_("Adam").get("/api/pipelines", prefix="<img").json()["items"][0]["id"] == found
+    assert firm.as_("Adam").get("/api/pipelines", prefix="<img").json()["items"][0]["id"] == found
 
 
 @pytest.mark.parametrize(
@@ -401,13 +379,11 @@ def test_markup_in_a_name_is_a_name(pipeline_company: PipelineCompany) -> None:
     ],
     ids=["long", "long name", "many", "large number", "object", "list", "zero in a name", "zero", "half a character"],
 )
-def test_parameters_of_a_run_are_bounded(pipeline_company: PipelineCompany, parameters: dict[str, Any]) -> None:
-    found = pipeline_company.made("Adam", notebook((), ("mill.bread",)))
+def test_parameters_of_a_run_are_bounded(firm: PipelineCompany, parameters: dict[str, Any]) -> None:
+    found = firm.made("Adam", notebook((), ("mill.bread",)))
     content = json.dumps({"parameters": parameters})
     headers = {"Content-Type": "application/json"}
-    answer = pipeline_company.as_("Adam").request(
-        "POST", f"/api/pipelines/{found}/runs", content=content, headers=headers
-    )
+    answer = firm.as_("Adam").request("POST", f"/api/pipelines/{found}/runs", content=content, headers=headers)
     assert answer.status_code in {400, 413, 422}, answer.text[:200]
 
 
@@ -447,18 +423,18 @@ DEFINITIONS: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("what", DEFINITIONS)
 @pytest.mark.parametrize("path", ["/api/pipelines", PLAN])
-def test_what_cannot_run_is_refused_before_it_is_saved(pipeline_company: PipelineCompany, path: str, what: str) -> None:
+def test_what_cannot_run_is_refused_before_it_is_saved(firm: PipelineCompany, path: str, what: str) -> None:
     definition, says = DEFINITIONS[what]
     body = {"definition": definition} | ({} if path == PLAN else {"name": "Mine"})
-    answer = pipeline_company.as_("Adam").post(path, body)
+    answer = firm.as_("Adam").post(path, body)
     assert answer.status_code == 422, answer.text
     assert says in answer.json()["detail"]
 
 
-def test_a_refused_save_changes_nothing(pipeline_company: PipelineCompany) -> None:
-    pipeline_company.grant("Ben", "editor", "table:land.grain", "table:mill.bread")
-    found = pipeline_company.made("Adam", history())
-    assert pipeline_company.patch("Ben", found, active=False, name="Mine", definition=history("land.salt")) == 403
-    shown = pipeline_company.shown("Ben", found)
+def test_a_refused_save_changes_nothing(firm: PipelineCompany) -> None:
+    firm.grant("Ben", "editor", "table:land.grain", "table:mill.bread")
+    found = firm.made("Adam", history())
+    assert firm.patch("Ben", found, active=False, name="Mine", definition=history("land.salt")) == 403
+    shown = firm.shown("Ben", found)
     assert (shown["active"], shown["version"]) == (True, 1)
     assert shown["name"] != "Mine"

@@ -18,10 +18,10 @@ from tests.pipelines.test_code_secrets import allow, secret_of
 from tests.support.company import Company
 
 
-def allowed_secret(pipeline_company: PipelineCompany) -> dict[str, str]:
+def allowed_secret(firm: PipelineCompany) -> dict[str, str]:
     """The password of a connection whose owner lets code read it."""
-    allow(pipeline_company, pipeline_company.database, on=True)
-    return secret_of(pipeline_company.database)
+    allow(firm, firm.database, on=True)
+    return secret_of(firm.database)
 
 
 PLAN = "/api/pipelines/plan"
@@ -29,12 +29,12 @@ HTTP = {"kind": "http", "base_url": "https://api.example.com", "auth": {"style":
 
 
 @pytest.fixture
-def pipeline_company(works_on_sqlite: PipelineCompany) -> PipelineCompany:
+def firm(works_on_sqlite: PipelineCompany) -> PipelineCompany:
     """The mill; what is said is the same on both kinds of database."""
     return works_on_sqlite
 
 
-def streams(pipeline_company: PipelineCompany, place: str | None = None, **stream: Any) -> dict[str, Any]:
+def streams(firm: PipelineCompany, place: str | None = None, **stream: Any) -> dict[str, Any]:
     """A source of one stream."""
     found = source(connection=place, grain=True)
     return {**found, "streams": [{"name": "public.grain", "table": "grain", **stream}]}
@@ -42,56 +42,52 @@ def streams(pipeline_company: PipelineCompany, place: str | None = None, **strea
 
 CASES: dict[str, tuple[Any, str]] = {
     "an encoding that there is not": (
-        lambda pipeline_company: streams(pipeline_company, files={"encoding": "nothing"}),
+        lambda firm: streams(firm, files={"encoding": "nothing"}),
         "unknown encoding 'nothing'; write one such as UTF-8",
     ),
     "an encoding that is none of text": (
-        lambda pipeline_company: streams(pipeline_company, files={"encoding": "zlib"}),
+        lambda firm: streams(firm, files={"encoding": "zlib"}),
         "unknown encoding 'zlib'",
     ),
     "a read of what is new by nothing": (
-        lambda pipeline_company: streams(
-            pipeline_company, pipeline_company.database, read="incremental", write="append"
-        ),
+        lambda firm: streams(firm, firm.database, read="incremental", write="append"),
         "definition.streams.0.cursor: required for an incremental load from a database",
     ),
     "a host that is a private address": (
-        lambda pipeline_company: notebook((), ("mill.bread",), hosts=["10.0.0.1:5432"]),
+        lambda firm: notebook((), ("mill.bread",), hosts=["10.0.0.1:5432"]),
         "definition.hosts.0: 10.0.0.1 is a private address",
     ),
     "a host that is this machine": (
-        lambda pipeline_company: notebook((), ("mill.bread",), hosts=["localhost:80"]),
+        lambda firm: notebook((), ("mill.bread",), hosts=["localhost:80"]),
         "outgoing.allow",
     ),
     "a host that is the cloud's own": (
-        lambda pipeline_company: notebook((), ("mill.bread",), hosts=["169.254.169.254:80"]),
+        lambda firm: notebook((), ("mill.bread",), hosts=["169.254.169.254:80"]),
         "metadata",
     ),
     "a port that there is not": (
-        lambda pipeline_company: notebook((), ("mill.bread",), hosts=["api.example.com:99999"]),
+        lambda firm: notebook((), ("mill.bread",), hosts=["api.example.com:99999"]),
         "the port must be a number from 1 to 65535",
     ),
     "a secret that the connection has not": (
-        lambda pipeline_company: notebook(
-            (), ("mill.bread",), secrets=[{**allowed_secret(pipeline_company), "field": "token"}]
-        ),
+        lambda firm: notebook((), ("mill.bread",), secrets=[{**allowed_secret(firm), "field": "token"}]),
         "definition.secrets.0.field: the connection has no secret 'token'; it has password",
     ),
     "a time zone that there is not": (
-        lambda pipeline_company: history(time_zone="Mars/Base"),
+        lambda firm: history(time_zone="Mars/Base"),
         "write one as Europe/Berlin",
     ),
-    "a length of time that is none": (lambda pipeline_company: history(timeout="soon"), "write it as '90 seconds'"),
-    "a table without its layer": (lambda pipeline_company: history("grain"), "write layer.table"),
+    "a length of time that is none": (lambda firm: history(timeout="soon"), "write it as '90 seconds'"),
+    "a table without its layer": (lambda firm: history("grain"), "write layer.table"),
 }
 
 
 @pytest.mark.parametrize("what", CASES)
 @pytest.mark.parametrize("path", [PLAN, "/api/pipelines"])
-def test_it_is_said_before_anything_is_saved(pipeline_company: PipelineCompany, path: str, what: str) -> None:
-    definition, says = CASES[what][0](pipeline_company), CASES[what][1]
+def test_it_is_said_before_anything_is_saved(firm: PipelineCompany, path: str, what: str) -> None:
+    definition, says = CASES[what][0](firm), CASES[what][1]
     body = {"definition": definition} | ({} if path == PLAN else {"name": "Mine"})
-    answer = pipeline_company.as_("Adam").post(path, body)
+    answer = firm.as_("Adam").post(path, body)
     assert answer.status_code == 422, answer.text
     assert says in answer.json()["detail"]
 
@@ -138,42 +134,42 @@ def test_what_it_gives(kind: str, stream: dict[str, Any]) -> None:
     check_stream(Stream(table="t", **stream), kind)
 
 
-def test_a_wheel_that_is_not_there_is_said_in_a_dry_run(pipeline_company: PipelineCompany) -> None:
+def test_a_wheel_that_is_not_there_is_said_in_a_dry_run(firm: PipelineCompany) -> None:
     wanted = notebook((), ("mill.bread",), wheels=[{"volume": "land.crates", "path": "wheels/a-1-py3-none-any.whl"}])
     says = "land.crates has no file wheels/a-1-py3-none-any.whl; upload the wheel, or remove it from the dependencies"
-    assert says in pipeline_company.ok(pipeline_company.as_("Adam").post(PLAN, {"definition": wanted}))["problems"]
-    plan = f"/api/pipelines/{pipeline_company.made('Adam', wanted)}/plan"
-    assert says in pipeline_company.ok(pipeline_company.as_("Adam").get(plan))["problems"]
-    place = f"/api/volumes/{pipeline_company.company.id('volume', 'land.crates')}/files/wheels/a-1-py3-none-any.whl"
-    pipeline_company.ok(pipeline_company.as_("Adam").request("PUT", place, content=b"PK"))
-    found = pipeline_company.ok(pipeline_company.as_("Adam").get(plan))
+    assert says in firm.ok(firm.as_("Adam").post(PLAN, {"definition": wanted}))["problems"]
+    plan = f"/api/pipelines/{firm.made('Adam', wanted)}/plan"
+    assert says in firm.ok(firm.as_("Adam").get(plan))["problems"]
+    place = f"/api/volumes/{firm.company.id('volume', 'land.crates')}/files/wheels/a-1-py3-none-any.whl"
+    firm.ok(firm.as_("Adam").request("PUT", place, content=b"PK"))
+    found = firm.ok(firm.as_("Adam").get(plan))
     assert (found["problems"], found["may_start"]) == ([], True)
 
 
-def probed(pipeline_company: PipelineCompany, code: str, error: str) -> dict[str, Any]:
+def probed(firm: PipelineCompany, code: str, error: str) -> dict[str, Any]:
     """The statement that was to save a query whose SQL Spark refused with these words."""
     body = {"name": "Loaves", "definition": {"kind": "query", "sql": "SELECT FROM", "output": "mill.loaves"}}
-    statement = pipeline_company.ok(pipeline_company.as_("Adam").post("/api/pipelines", body))["statement"]
-    hand = Hand(pipeline_company.company)
+    statement = firm.ok(firm.as_("Adam").post("/api/pipelines", body))["statement"]
+    hand = Hand(firm.company)
     (job,) = hand.claim()
     assert job["id"] == statement
     assert hand.finish(job, "failed", error_code=code, error=error).status_code == 200
-    return dict(pipeline_company.ok(pipeline_company.as_("Adam").get(f"{STATEMENTS}/{statement}")))
+    return dict(firm.ok(firm.as_("Adam").get(f"{STATEMENTS}/{statement}")))
 
 
-def test_a_wrong_query_is_not_saved_and_its_author_reads_why(pipeline_company: PipelineCompany) -> None:
-    found = probed(pipeline_company, "PARSE_SYNTAX_ERROR", "Syntax error at or near 'FROM'")
+def test_a_wrong_query_is_not_saved_and_its_author_reads_why(firm: PipelineCompany) -> None:
+    found = probed(firm, "PARSE_SYNTAX_ERROR", "Syntax error at or near 'FROM'")
     assert (found["state"], found["saved_query"]) == ("failed", None)
     assert "Syntax error" in found["error"]["message"]
-    assert pipeline_company.as_("Adam").get("/api/pipelines", prefix="Loaves").json()["items"] == []
-    assert pipeline_company.as_("Adam").get("/api/tables", prefix="mill.loaves").json()["items"] == []
+    assert firm.as_("Adam").get("/api/pipelines", prefix="Loaves").json()["items"] == []
+    assert firm.as_("Adam").get("/api/tables", prefix="mill.loaves").json()["items"] == []
 
 
-def test_a_query_on_a_missing_table_is_saved_and_says_what_it_waits_for(pipeline_company: PipelineCompany) -> None:
-    found = probed(pipeline_company, "TABLE_OR_VIEW_NOT_FOUND", "There is no table mill.dough that you may see")
-    shown = pipeline_company.shown("Adam", found["saved_query"])
+def test_a_query_on_a_missing_table_is_saved_and_says_what_it_waits_for(firm: PipelineCompany) -> None:
+    found = probed(firm, "TABLE_OR_VIEW_NOT_FOUND", "There is no table mill.dough that you may see")
+    shown = firm.shown("Adam", found["saved_query"])
     assert "mill.dough" in shown["unresolved"]
-    refused = pipeline_company.as_("Adam").post(f"/api/pipelines/{found['saved_query']}/runs", {})
+    refused = firm.as_("Adam").post(f"/api/pipelines/{found['saved_query']}/runs", {})
     assert (refused.status_code, "Save the pipeline again" in refused.json()["detail"]) == (409, True)
 
 

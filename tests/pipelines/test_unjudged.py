@@ -116,12 +116,12 @@ def test_a_table_that_is_missing_besides_leaves_it_unresolved(millrace: Company)
     assert millrace.as_("Tess").post(f"/api/pipelines/{found['id']}/runs", {}).status_code == 409
 
 
-def test_who_may_not_see_the_output_reads_no_note(pipeline_company: PipelineCompany) -> None:
+def test_who_may_not_see_the_output_reads_no_note(firm: PipelineCompany) -> None:
     check = {"table": "mill.fresh", "check": "sql", "sql": "SELECT * FROM mill.fresh"}
-    found = pipeline_company.made("Adam", notebook(check, outputs=("mill.fresh",)), project=pipeline_company.project)
-    assert "mill.fresh" in pipeline_company.shown("Adam", found)["notes"][0]
-    assert pipeline_company.shown("Tess", found)["notes"] == []
-    plan = pipeline_company.ok(pipeline_company.as_("Tess").get(f"/api/pipelines/{found}/plan"))
+    found = firm.made("Adam", notebook(check, outputs=("mill.fresh",)), project=firm.project)
+    assert "mill.fresh" in firm.shown("Adam", found)["notes"][0]
+    assert firm.shown("Tess", found)["notes"] == []
+    plan = firm.ok(firm.as_("Tess").get(f"/api/pipelines/{found}/plan"))
     assert plan["notes"] == []
     assert "mill.fresh" not in str(plan)
 

@@ -104,7 +104,7 @@ def test_a_database_of_another_version_is_refused_with_advice(tmp_path: Path) ->
         with sqlite3.connect(tmp_path / "headgate.db") as connection:
             connection.execute("DROP TABLE alembic_version")
         foreign = one.run_process("up")
-        assert (foreign.returncode, "empty one" in foreign.stderr) == (2, True)
+        assert (foreign.returncode, "an empty database" in foreign.stderr) == (2, True)
 
 
 def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path) -> None:

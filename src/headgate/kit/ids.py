@@ -47,7 +47,7 @@ PREFIXES = {
     "work": "wk",
     "statement": "stm",
     "worker": "wrk",
-    "errand": "ern",
+    "connection_check": "cck",
     "maintenance": "mnt",
     "table_rewrite": "rwr",
     "webhook": "whk",

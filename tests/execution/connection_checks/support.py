@@ -37,11 +37,11 @@ def streams_of(place: Endpoint, given: Settings = LOCAL, **question: Any) -> dic
 
 
 def failure_of(
-    place: Endpoint, given: Settings = LOCAL, *, errand: str = "test", seconds: float = 60, **question: Any
+    place: Endpoint, given: Settings = LOCAL, *, operation: str = "test", seconds: float = 60, **question: Any
 ) -> StepFailed:
     """How it fails; no secret is in what is said of it."""
     with pytest.raises(StepFailed) as found:
-        answer(errand, place, question, given, seconds=seconds)
+        answer(operation, place, question, given, seconds=seconds)
     for secret in place.secrets.values():
         assert secret not in found.value.message
     return found.value

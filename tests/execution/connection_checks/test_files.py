@@ -82,7 +82,7 @@ def bucket(server: S3Server, secret: str = SECRET, **more: Any) -> Endpoint:
 
 
 def test_a_bucket_shows_its_files_by_pattern(s3_server: S3Server) -> None:
-    prefix = f"errands-{uuid.uuid4().hex}"
+    prefix = f"checks-{uuid.uuid4().hex}"
     _tree(s3_server.folder / BUCKET / prefix)
     place = bucket(s3_server, prefix=prefix)
     assert said(place) == f"The bucket can be listed; it contains files below {prefix}/"

@@ -242,7 +242,7 @@ def test_a_schema_that_is_not_there(database: Endpoint, tmp_path: Path) -> None:
     [
         (("id bigint",), "COLUMN", ("no column name", "Add the column to the target")),
         (("id bigint", "name varchar(9)", "needed int NOT NULL"), "COLUMN", ("value for needed", "default")),
-        (("id bigint", "name int"), "TYPE", ("name is STRING", "CAST it")),
+        (("id bigint", "name int"), "TYPE", ("name is STRING", "CAST the column")),
         (("id bigint", "name varchar(1)"), "VALUE", ("5 values of name", "'n1'", "Nothing was delivered")),
         (("id smallint", "name varchar(9)", "CHECK (id < 3)"), "REFUSED_THERE", ("nothing was delivered",)),
     ],

@@ -32,7 +32,7 @@ from pathlib import Path
 from headgate.execution.sandbox import bubblewrap as sandbox
 from tests.execution.spark.sandbox_walk import CODE
 plan = {"listen": [], "serve": None, "command": [sandbox.python(), "-I", "-S", "-c", CODE]}
-binds = sandbox.Binds(write={sandbox.SCRATCH: sys.argv[1]})
+binds = sandbox.Mounts(write={sandbox.SCRATCH: sys.argv[1]})
 import os
 command = sandbox.command(Path("/usr"), binds, plan, int(sys.argv[2]))
 os.execvp(command[0], command)

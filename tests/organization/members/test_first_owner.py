@@ -47,7 +47,7 @@ def test_init_makes_an_owner_who_signs_in(tmp_path: Path) -> None:
         one.environment["XDG_CONFIG_HOME"] = str(tmp_path / "of ana")
         words = ("invitation", "accept", invited["link"], "--name", "Ana", "--server", address)
         joined = run(one, "nine slow otters swimming", *words)
-        assert "You are Ana" in joined.stdout, joined.stderr
+        assert "You are now a member: Ana" in joined.stdout, joined.stderr
         assert json.loads(one.headgate("me", "--json").stdout)["role"] == "technical"
         again = run(one, "nine slow otters swimming", *words)
         assert (again.returncode, "used" in again.stderr) == (1, True)

@@ -65,6 +65,6 @@ def test_a_context_that_another_attached_just_now(millrace: Company) -> None:
     attach = f"INSERT INTO resource_contexts (resource_id, context_id) VALUES ('{mart}', '{context}')"
     with just_before(millrace, "DELETE FROM contexts", attach):
         answer = adam.request("DELETE", f"/api/contexts/{context}")
-    assert (answer.status_code, "just now" in answer.json()["detail"]) == (409, True)
+    assert (answer.status_code, "at the same moment" in answer.json()["detail"]) == (409, True)
     assert millrace.rows("SELECT COUNT(*) FROM contexts") == [(3,)]
     assert changes(millrace) == before

@@ -1,4 +1,4 @@
-"""Clocks that are set: a worker that lives answers its errand, and one that died does not hold it for hours."""
+"""Clocks that are set: a worker that lives answers its check, and one that died does not hold it for hours."""
 
 from datetime import timedelta
 
@@ -7,20 +7,20 @@ import pytest
 from headgate.kit import clock
 from headgate.platform.connection_checks import job as checks
 from headgate.platform.jobs.cleanup import LeaseSweeper
-from tests.platform.connection_checks.test_errands import asked, claimed, finish, finished, state_of
+from tests.platform.connection_checks.test_checks import asked, claimed, finish, finished, state_of
 from tests.spaces.connections.support import added
 from tests.support.company import Company
 
 pytestmark = pytest.mark.both_databases
 
 FORWARD, BACK = timedelta(minutes=30), timedelta(hours=-3)
-"""Forward by less than an errand is kept."""
+"""Forward by less than a check is kept."""
 LEASE = checks.LEASE.total_seconds()
 ANSWER = {"detail": "fine", "milliseconds": 1}
 
 
 @pytest.mark.parametrize("jump", [FORWARD, BACK], ids=["forward", "back"])
-def test_an_errand_is_taken_from_the_dead_alone(
+def test_a_check_is_taken_from_the_dead_alone(
     millrace: Company, monkeypatch: pytest.MonkeyPatch, jump: timedelta
 ) -> None:
     real, set_by, ticks = clock.now, timedelta(), 100.0

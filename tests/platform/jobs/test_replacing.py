@@ -17,7 +17,7 @@ from headgate.kit.ids import new_id
 from headgate.lakehouse.maintenance.models import maintenance_pass_table, table_rewrite_table
 from tests.lakehouse.sql.support import Hand, submit
 from tests.pipelines.runs.support import HISTORY, RunHand, make, show, start
-from tests.platform.connection_checks.test_errands import asked, claimed
+from tests.platform.connection_checks.test_checks import asked, claimed
 from tests.spaces.connections.support import added
 from tests.support.company import Company
 from tests.support.installation import Installation, eventually, installed
@@ -88,12 +88,12 @@ def test_what_was_being_cancelled_is_cancelled_then(millrace: Company) -> None:
 
 def test_a_check_of_a_connection_is_released_too(millrace: Company) -> None:
     dead = both(millrace)[0]
-    errand = asked(millrace, "Tess", added(millrace)["id"])
+    check = asked(millrace, "Tess", added(millrace)["id"])
     [job] = claimed(millrace, slots=1, worker=dead.id, name=dead.name)
     alive = both(millrace, "mill:2")[0]
     assert replace(alive, dead.id).json() == {"released": 1}
     [again] = claimed(millrace, slots=1, worker=alive.id, name=alive.name)
-    assert (again["id"], again["fence"]) == (errand, job["fence"] + 1)
+    assert (again["id"], again["fence"]) == (check, job["fence"] + 1)
 
 
 def test_a_rewrite_of_a_table_is_given_up_for_the_next_pass(millrace: Company) -> None:

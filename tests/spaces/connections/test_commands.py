@@ -8,7 +8,7 @@ import pytest
 
 from headgate.cli.main import app
 from tests.organization.profile.support import Commands
-from tests.platform.connection_checks.test_errands import running
+from tests.platform.connection_checks.test_checks import running
 from tests.platform.external_systems.test_opening import opened
 from tests.spaces.connections.support import SECRET
 from tests.support import api as apis

@@ -218,7 +218,7 @@ def ask(
     from headgate.kit.errors import Problem
 
     class Failed(Problem):
-        status, code, title = 422, "errand_failed", "The check failed"
+        status, code, title = 422, "connection_check_failed", "The check failed"
 
     with connect() as client:
         where = path(client, kind, text)
@@ -228,12 +228,12 @@ def ask(
             question["place"] = configuration_from_options(None, *place, stored)
         if secret:
             question["secrets"] = secrets_from_options(secret)
-        response = client.post(f"{where}/errands", question)
+        response = client.post(f"{where}/checks", question)
         deadline = time.monotonic() + 120
         while response["state"] in {"queued", "running"}:
             if time.monotonic() > deadline:
                 raise Failed("no worker has run the check; run `headgate doctor` to see whether a worker is running")
-            response = client.get(f"/api/errands/{response['id']}", wait=20)
+            response = client.get(f"/api/connection-checks/{response['id']}", wait=20)
     if response["error"]:
         failed = Failed(f"[{response['error']['code']}] {response['error']['message']}")
         failed.status = 409
@@ -251,7 +251,7 @@ def run_test(
     as_json: bool,
 ) -> None:
     """Test a connection or destination, and print the result."""
-    values = ask(kind, text, {"errand": "test", "path": api_path}, place, secret)
+    values = ask(kind, text, {"operation": "test", "path": api_path}, place, secret)
     if as_json:
         print_json(values)
     else:
@@ -260,7 +260,7 @@ def run_test(
 
 def print_discovered(kind: str, text: str, pattern: str, limit: int, *, as_json: bool) -> None:
     """Print the tables or files that the system has."""
-    values = ask(kind, text, {"errand": "discover", "pattern": pattern, "limit": limit})
+    values = ask(kind, text, {"operation": "discover", "pattern": pattern, "limit": limit})
     if as_json:
         print_json(values)
         return

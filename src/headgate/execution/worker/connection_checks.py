@@ -71,7 +71,7 @@ def answer(
     seconds: float = 60.0,
     writes: bool = False,
 ) -> dict[str, Any]:
-    """Answer an errand, `test` or `discover`, about a place; StepFailed says what is wrong and what to do."""
+    """Answer a check, `test` or `discover`, about a place; StepFailed says what is wrong and what to do."""
     if endpoint.kind not in _KINDS:
         raise StepFailed("UNKNOWN_KIND", f"This worker knows no place of kind {endpoint.kind!r}; it may be too old")
     began = time.monotonic()

@@ -677,27 +677,27 @@ def _create_tables() -> None:
     op.create_index("ix_data_marts_acts_for_id", "data_marts", ["acts_for_id"])
     op.create_index("ix_data_marts_storage_id", "data_marts", ["storage_id"])
     op.create_table(
-        "errands",
+        "connection_checks",
         column("id", ID, primary_key=True),
         column("member_id", ID, sa.ForeignKey("members.id")),
         column("place_id", ID, sa.ForeignKey("places.id", ondelete="CASCADE")),
         column("place_version", sa.Integer()),
-        column("errand", WORD),
+        column("operation", WORD),
         column("question", sa.JSON()),
         column("place", sa.JSON(), nullable=True),
         column("sealed", sa.Text(), nullable=True),
         column("result", sa.JSON(), nullable=True),
         column("expires_at", TIME),
         *job_columns(),
-        sa.CheckConstraint("errand IN ('test', 'discover')", name="errand"),
+        sa.CheckConstraint("operation IN ('test', 'discover')", name="operation"),
         sa.CheckConstraint(
             "state IN ('queued', 'running', 'cancelling', 'succeeded', 'failed', 'cancelled')", name="state"
         ),
     )
-    op.create_index("ix_errands_expires_at", "errands", ["expires_at"])
-    op.create_index("ix_errands_member_id", "errands", ["member_id", "id"])
-    op.create_index("ix_errands_place_id", "errands", ["place_id"])
-    op.create_index("ix_errands_state", "errands", ["state", "id"])
+    op.create_index("ix_connection_checks_expires_at", "connection_checks", ["expires_at"])
+    op.create_index("ix_connection_checks_member_id", "connection_checks", ["member_id", "id"])
+    op.create_index("ix_connection_checks_place_id", "connection_checks", ["place_id"])
+    op.create_index("ix_connection_checks_state", "connection_checks", ["state", "id"])
     op.create_table(
         "gateways",
         column("id", ID, sa.ForeignKey("resources.id", ondelete="CASCADE"), primary_key=True),

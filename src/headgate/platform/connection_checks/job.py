@@ -11,7 +11,7 @@ from headgate.kit.errors import Problem
 from headgate.kit.ids import kind_of
 from headgate.platform.authorization.questions import check
 from headgate.platform.connection_checks import unsaved
-from headgate.platform.connection_checks.models import errand_table
+from headgate.platform.connection_checks.models import connection_check_table
 from headgate.platform.external_systems.repository import place_of
 from headgate.platform.jobs import queue
 from headgate.platform.jobs.kinds import Begun, CannotBegin, JobKind, Outcome, result_bytes
@@ -24,14 +24,14 @@ LEASE = timedelta(seconds=SECONDS + 30)
 KEPT = timedelta(hours=1)
 TEST, TEST_CHANGES = "test", "test_changes"
 """The required actions for checking the stored configuration and an unsaved one."""
-_rows = errand_table.c
+_rows = connection_check_table.c
 
 
 class ConnectionChecks(JobKind):
     """Checks of connections and destinations: they take seconds and are deleted after an hour."""
 
     name = "connection_check"
-    table = errand_table
+    table = connection_check_table
     result = Findings
     lost = ("LOST", "The worker of this check died; ask again")
 
@@ -50,7 +50,7 @@ class ConnectionChecks(JobKind):
         except Problem as problem:
             raise CannotBegin("failed", "CANNOT_OPEN", problem.detail) from None
         payload = CheckPayload(
-            check=row["errand"],
+            check=row["operation"],
             question=row["question"],
             writes=kind_of(resource) == "destination",
             endpoint=endpoint,
@@ -70,7 +70,7 @@ class ConnectionChecks(JobKind):
         return connection.execute(select(_rows.id).where(_rows.expires_at < now).limit(1)).first() is not None
 
     def expire(self, connection: Connection, now: datetime) -> None:
-        connection.execute(delete(errand_table).where(_rows.expires_at < now))
+        connection.execute(delete(connection_check_table).where(_rows.expires_at < now))
 
 
 def may_ask(connection: Connection, now: datetime, row: RowMapping) -> bool:

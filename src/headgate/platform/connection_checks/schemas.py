@@ -14,10 +14,10 @@ from headgate.platform.external_systems.schemas import SecretsIn
 MOST_STREAMS = 2000
 
 
-class ConnectionCheckIn(Input):
+class BaseCheckIn(Input):
     """A check for a worker to run on a connection or destination."""
 
-    errand: Literal["test", "discover"] = Field(description="Whether it can be reached; or what is there")
+    operation: Literal["test", "discover"] = Field(description="Whether it can be reached; or what is there")
     pattern: Annotated[
         str,
         Field(
@@ -34,9 +34,9 @@ class ConnectionCheckIn(Input):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.errand == "test" and self.pattern:
+        if self.operation == "test" and self.pattern:
             raise ValueError("a pattern is for discover")
-        if self.errand == "discover" and self.path:
+        if self.operation == "discover" and self.path:
             raise ValueError("a path is for test")
         if self.path and (not self.path.startswith("/") or "//" in self.path or ".." in self.path.split("/")):
             raise ValueError("write a path such as /v1/orders, without // and ..")
@@ -49,39 +49,39 @@ _PLACE = "Ask about this place in place of the stored one, without saving it; st
 _SECRETS = "For this question alone: they go before stored ones, and are not kept"
 
 
-class ConnectionErrand(ConnectionCheckIn):
+class ConnectionCheckIn(BaseCheckIn):
     """A check of a connection, or of an unsaved configuration of it."""
 
     place: Annotated[Source | None, Field(description=_PLACE)] = None
     secrets: Annotated[SecretsIn, Field(default_factory=SecretsIn, description=_SECRETS)]
 
 
-class DestinationErrand(ConnectionCheckIn):
+class DestinationCheckIn(BaseCheckIn):
     """A check of a destination, or of an unsaved configuration of it."""
 
     place: Annotated[Target | None, Field(description=_PLACE)] = None
     secrets: Annotated[SecretsIn, Field(default_factory=SecretsIn, description=_SECRETS)]
 
 
-ErrandIn = ConnectionErrand | DestinationErrand
+CheckIn = ConnectionCheckIn | DestinationCheckIn
 
 
-class ErrandError(BaseModel):
+class ConnectionCheckError(BaseModel):
     """The error of a failed check."""
 
     code: str = Field(examples=["WRONG_CREDENTIALS"])
     message: str = Field(description="What is wrong, and what to do")
 
 
-class ErrandOut(BaseModel):
+class ConnectionCheckOut(BaseModel):
     """A connection check and its result."""
 
-    id: str = Field(examples=["ern_01k6x3v9c2m4n8p0q7rs"])
+    id: str = Field(examples=["cck_01k6x3v9c2m4n8p0q7rs"])
     about: str = Field(examples=["con_01k6x3v9c2m4n8p0q7rs"], description="The connection or destination")
-    errand: str = Field(examples=["test"])
+    operation: str = Field(examples=["test"])
     state: str = Field(examples=["succeeded"], description="queued, running, succeeded or failed")
     asked_at: datetime
     finished_at: datetime | None
     expires_at: datetime = Field(description="When it is forgotten")
     result: Findings | None
-    error: ErrandError | None
+    error: ConnectionCheckError | None

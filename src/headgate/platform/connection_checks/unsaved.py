@@ -11,16 +11,16 @@ from headgate.contracts.external_systems.kinds import parse, stored
 from headgate.kit.encryption import CannotOpen, Sealer
 from headgate.kit.errors import Conflict
 from headgate.kit.ids import kind_of
-from headgate.platform.connection_checks.schemas import ErrandIn
+from headgate.platform.connection_checks.schemas import CheckIn
 from headgate.platform.external_systems import service as places
 from headgate.platform.external_systems.opener import open_endpoint
 from headgate.platform.unit_of_work.call import Call
 from headgate.platform.unit_of_work.services import Services
 
-_TABLE, _COLUMN = "errands", "sealed"
+_TABLE, _COLUMN = "connection_checks", "sealed"
 
 
-def check(call: Call, about: str, given: ErrandIn) -> None:
+def check(call: Call, about: str, given: CheckIn) -> None:
     """Reject a configuration that could not be saved, a caller who may not save it, and secrets that it does not
     support.
     """
@@ -35,9 +35,9 @@ def check(call: Call, about: str, given: ErrandIn) -> None:
     places.check_secrets(given.place or now, secrets)
 
 
-def sealed(sealer: Sealer, errand: str, secrets: dict[str, str | None]) -> str | None:
+def sealed(sealer: Sealer, check: str, secrets: dict[str, str | None]) -> str | None:
     """The sealed secrets of a check, kept until it ends; None if there are none."""
-    return sealer.seal(json.dumps(secrets), _TABLE, errand, _COLUMN) if secrets else None
+    return sealer.seal(json.dumps(secrets), _TABLE, check, _COLUMN) if secrets else None
 
 
 def endpoint(connection: Connection, services: Services, row: RowMapping) -> Endpoint:
@@ -57,5 +57,5 @@ def _given(sealer: Sealer, row: RowMapping, known: dict[str, str]) -> dict[str, 
     try:
         given = json.loads(sealer.open(row["sealed"], _TABLE, row["id"], _COLUMN))
     except CannotOpen:
-        raise Conflict("The secrets given with this errand cannot be opened any more; ask again") from None
+        raise Conflict("The secrets given with this check cannot be opened any more; ask again") from None
     return {name: value for name, value in {**known, **given}.items() if value is not None}

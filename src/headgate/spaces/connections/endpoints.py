@@ -36,7 +36,7 @@ def list_connections(
 )
 def create_connection(call: Call, body: NewConnection) -> ConnectionOut:
     """Create a connection in a space that the caller manages, and become its owner. Secrets are stored sealed and never
-    returned. `POST /api/connections/{connection_id}/errands` tests it.
+    returned. `POST /api/connections/{connection_id}/checks` tests it.
     """
     return service.shown(call, service.add(call, body))
 

@@ -357,7 +357,7 @@ def test_trouble_is_told(evil: Api, tmp_path: Path, reply: Reply, code: str, pas
 def test_what_it_says_is_bounded(evil: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "MAX_METADATA", 1000)
     found = refused(lambda: bait(evil, tmp_path))
-    assert (found.code, "more than 1,000 bytes" in found.message) == ("CATALOG_ODD", True)
+    assert (found.code, "larger than 1,000 bytes" in found.message) == ("CATALOG_ODD", True)
 
 
 def test_damaged_files_are_told(other: Lake, s3_server: S3Server, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Errands: asked by a member, judged again when a worker takes them, answered by a worker in the end."""
+"""Connection checks: asked by a member, judged again when a worker takes them, answered by a worker in the end."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from headgate.kit.clock import now
 from headgate.kit.database import Database
 from headgate.kit.ids import new_id
 from headgate.platform.connection_checks.job import CONNECTION_CHECKS, KEPT, LEASE
-from headgate.platform.connection_checks.models import errand_table
+from headgate.platform.connection_checks.models import connection_check_table
 from headgate.platform.jobs.cleanup import LeaseSweeper
 from headgate.schema import METADATA
 from tests.execution.worker.support import served
@@ -33,7 +33,7 @@ WORKER = new_id("worker")
 
 def ask(api: Api, about: str, **question: Any) -> Any:
     kind = "connections" if about.startswith("con_") else "destinations"
-    return api.post(f"/api/{kind}/{about}/errands", {"errand": "test", **question})
+    return api.post(f"/api/{kind}/{about}/checks", {"operation": "test", **question})
 
 
 def asked(millrace: Company, member: str, about: str, **question: Any) -> str:
@@ -72,13 +72,13 @@ def sweep(millrace: Company, moment: datetime) -> None:
     LeaseSweeper(CONNECTION_CHECKS, millrace.settings, millrace.database).sweep(moment)
 
 
-def state_of(millrace: Company, member: str, errand: str) -> Any:
-    return millrace.as_(member).get(f"/api/errands/{errand}").json()
+def state_of(millrace: Company, member: str, check: str) -> Any:
+    return millrace.as_(member).get(f"/api/connection-checks/{check}").json()
 
 
 def test_a_worker_gets_the_secrets_and_the_member_gets_the_answer(millrace: Company) -> None:
     found = added(millrace)
-    errand = asked(millrace, "Tom", found["id"], errand="discover", pattern="shop.*")
+    check = asked(millrace, "Tom", found["id"], operation="discover", pattern="shop.*")
     [job] = claimed(millrace)
     assert job["endpoint"]["secrets"] == {"password": SECRET}
     assert job["question"] == {"pattern": "shop.*", "path": "", "limit": 500}
@@ -86,10 +86,10 @@ def test_a_worker_gets_the_secrets_and_the_member_gets_the_answer(millrace: Comp
     assert claimed(millrace) == []
     result = {"detail": "fine", "milliseconds": 3, "streams": [{"name": "shop.orders", "sort": "table"}]}
     assert finished(millrace, job, result=result) == "succeeded"
-    shown = state_of(millrace, "Tom", errand)
+    shown = state_of(millrace, "Tom", check)
     assert (shown["state"], shown["about"], shown["error"]) == ("succeeded", found["id"], None)
     assert shown["result"]["streams"][0]["name"] == "shop.orders"
-    assert SECRET not in str(millrace.rows("SELECT * FROM errands"))
+    assert SECRET not in str(millrace.rows("SELECT * FROM connection_checks"))
 
 
 def test_asking_needs_consume_edit_or_manage_in_the_space(millrace: Company) -> None:
@@ -110,7 +110,7 @@ def test_a_destination_is_tested_by_who_may_edit_it(millrace: Company) -> None:
     assert ask(millrace.as_("Tess"), found).status_code == 404
     share = {"change": "share", "resource": found, "for_use": True}
     millrace.as_("Ben").change(**share).raise_for_status()
-    for question in ({"errand": "test"}, {"errand": "discover"}):
+    for question in ({"operation": "test"}, {"operation": "discover"}):
         assert ask(millrace.as_("Tess"), found, **question).status_code == 403
     asked(millrace, "Ben", found)
     [job] = claimed(millrace)
@@ -150,29 +150,29 @@ def test_a_changed_place_is_tested_by_who_could_save_it(millrace: Company) -> No
     assert ask(tess, found, place={**PLACE, "host": "169.254.169.254"}).status_code == 422
     assert ask(tess, found, place={"kind": "folder", "path": "/etc"}).status_code == 409
     assert ask(tess, found, secrets={"token": "x"}).status_code == 422
-    errand = asked(millrace, "Tess", found, place=ELSEWHERE, secrets={"password": "own"})
+    check = asked(millrace, "Tess", found, place=ELSEWHERE, secrets={"password": "own"})
     millrace.as_("Olga").change(change="change_owner", resource=found, owner="Tom").raise_for_status()
     [toms] = claimed(millrace)
-    assert toms["id"] != errand
-    assert state_of(millrace, "Tess", errand)["error"]["code"] == "DENIED"
+    assert toms["id"] != check
+    assert state_of(millrace, "Tess", check)["error"]["code"] == "DENIED"
 
 
-def test_secrets_given_with_an_errand_are_sealed_and_forgotten_at_its_end(millrace: Company) -> None:
+def test_secrets_given_with_a_check_are_sealed_and_forgotten_at_its_end(millrace: Company) -> None:
     asked(millrace, "Tess", added(millrace)["id"], secrets={"password": "slow tame otter"})
-    [(sealed,)] = millrace.rows("SELECT sealed FROM errands")
+    [(sealed,)] = millrace.rows("SELECT sealed FROM connection_checks")
     assert sealed.startswith("v1.")
-    assert "otter" not in str(millrace.rows("SELECT * FROM errands"))
+    assert "otter" not in str(millrace.rows("SELECT * FROM connection_checks"))
     assert "otter" not in str(millrace.rows("SELECT * FROM audit_events"))
     [job] = claimed(millrace)
     finish(millrace, job, result={"detail": "fine", "milliseconds": 1})
-    assert millrace.rows("SELECT sealed FROM errands") == [(None,)]
+    assert millrace.rows("SELECT sealed FROM connection_checks") == [(None,)]
 
 
-def test_an_errand_is_its_askers_own(millrace: Company) -> None:
-    errand = asked(millrace, "Tess", added(millrace)["id"])
+def test_a_check_is_its_askers_own(millrace: Company) -> None:
+    check = asked(millrace, "Tess", added(millrace)["id"])
     for who in ("Olga", "Tom"):
-        assert millrace.as_(who).get(f"/api/errands/{errand}").status_code == 404
-    assert by_worker(millrace, f"{errand}/finish", fence=0, state="failed").status_code == 409
+        assert millrace.as_(who).get(f"/api/connection-checks/{check}").status_code == 404
+    assert by_worker(millrace, f"{check}/finish", fence=0, state="failed").status_code == 409
 
 
 def test_who_lost_the_right_gets_neither_the_worker_nor_the_answer(millrace: Company) -> None:
@@ -184,28 +184,30 @@ def test_who_lost_the_right_gets_neither_the_worker_nor_the_answer(millrace: Com
     millrace.as_("Tess").change(**taken).raise_for_status()
     assert claimed(millrace) == []
     finish(millrace, job, result={"detail": "what is there", "milliseconds": 1})
-    assert millrace.as_("Tom").get(f"/api/errands/{early}").status_code == 404
-    assert millrace.rows(f"SELECT state, error_code FROM errands WHERE id = '{late}'") == [("failed", "DENIED")]
+    assert millrace.as_("Tom").get(f"/api/connection-checks/{early}").status_code == 404
+    assert millrace.rows(f"SELECT state, error_code FROM connection_checks WHERE id = '{late}'") == [
+        ("failed", "DENIED")
+    ]
 
 
-def test_an_errand_is_about_the_place_that_there_was_when_it_was_asked(millrace: Company) -> None:
+def test_a_check_is_about_the_place_that_there_was_when_it_was_asked(millrace: Company) -> None:
     found = added(millrace)["id"]
-    errand = asked(millrace, "Tom", found)
+    check = asked(millrace, "Tom", found)
     patch(millrace.as_("Tess"), found, place={**PLACE, "host": "elsewhere.example.com"}).raise_for_status()
     assert claimed(millrace) == []
-    assert state_of(millrace, "Tom", errand)["error"]["code"] == "MOVED"
+    assert state_of(millrace, "Tom", check)["error"]["code"] == "MOVED"
 
 
 def test_what_points_nowhere_or_goes_by_a_gateway_is_said_so(millrace: Company) -> None:
     nowhere = millrace.id("connection", "Shop database")
     assert "no host configured" in ask(millrace.as_("Tess"), nowhere).json()["detail"]
     patch(millrace.as_("Tess"), nowhere, place=PLACE).raise_for_status()
-    errand = asked(millrace, "Tess", nowhere)
+    check = asked(millrace, "Tess", nowhere)
     assert claimed(millrace) == []
-    assert "gateway" in state_of(millrace, "Tess", errand)["error"]["message"]
+    assert "gateway" in state_of(millrace, "Tess", check)["error"]["message"]
 
 
-def test_a_member_has_so_many_errands_at_a_time(millrace: Company) -> None:
+def test_a_member_has_so_many_checks_at_a_time(millrace: Company) -> None:
     found = added(millrace)["id"]
     for _ in range(10):
         asked(millrace, "Tess", found)
@@ -216,7 +218,7 @@ def test_a_member_has_so_many_errands_at_a_time(millrace: Company) -> None:
 
 
 def test_a_worker_that_was_lost_is_followed_by_another_and_refused_afterwards(millrace: Company) -> None:
-    errand = asked(millrace, "Tess", added(millrace)["id"])
+    check = asked(millrace, "Tess", added(millrace)["id"])
     [first] = claimed(millrace)
     later = now() + LEASE + timedelta(seconds=1)
     sweep(millrace, later)
@@ -225,11 +227,11 @@ def test_a_worker_that_was_lost_is_followed_by_another_and_refused_afterwards(mi
     assert finish(millrace, first, result={"detail": "late", "milliseconds": 1}).status_code == 409
     _expire_lease(millrace)
     sweep(millrace, now())
-    assert state_of(millrace, "Tess", errand)["error"]["code"] == "LOST"
+    assert state_of(millrace, "Tess", check)["error"]["code"] == "LOST"
     assert claimed(millrace) == []
 
 
-def test_a_worker_that_stops_gives_its_errand_back(millrace: Company) -> None:
+def test_a_worker_that_stops_gives_its_check_back(millrace: Company) -> None:
     asked(millrace, "Tess", added(millrace)["id"])
     for fence in range(1, 10):
         [job] = claimed(millrace)
@@ -239,29 +241,29 @@ def test_a_worker_that_stops_gives_its_errand_back(millrace: Company) -> None:
     assert finished(millrace, last, "returned") == "failed"
 
 
-def test_errands_are_forgotten(millrace: Company) -> None:
-    errand = asked(millrace, "Tess", added(millrace)["id"])
+def test_checks_are_forgotten(millrace: Company) -> None:
+    check = asked(millrace, "Tess", added(millrace)["id"])
     sweep(millrace, now() + KEPT - timedelta(minutes=1))
-    assert state_of(millrace, "Tess", errand)["state"] == "queued"
+    assert state_of(millrace, "Tess", check)["state"] == "queued"
     sweep(millrace, now() + KEPT + timedelta(minutes=1))
-    assert millrace.as_("Tess").get(f"/api/errands/{errand}").status_code == 404
+    assert millrace.as_("Tess").get(f"/api/connection-checks/{check}").status_code == 404
 
 
 def _expire_lease(millrace: Company) -> None:
-    over = update(errand_table).values(lease_until=now() - timedelta(seconds=1))
+    over = update(connection_check_table).values(lease_until=now() - timedelta(seconds=1))
     millrace.database.write(lambda connection: connection.execute(over))
 
 
 @pytest.mark.parametrize(
     ("question", "says"),
     [
-        ({"errand": "destroy"}, "test"),
+        ({"operation": "destroy"}, "test"),
         ({"path": "no-slash"}, "/v1/orders"),
         ({"path": "//evil.example.com"}, "/v1/orders"),
         ({"path": "/a/../b"}, "/v1/orders"),
         ({"pattern": "x"}, "for discover"),
-        ({"errand": "discover", "path": "/x"}, "for test"),
-        ({"errand": "discover", "limit": 0}, "at least 1"),
+        ({"operation": "discover", "path": "/x"}, "for test"),
+        ({"operation": "discover", "limit": 0}, "at least 1"),
     ],
 )
 def test_a_question_that_makes_no_sense_is_refused(
@@ -274,7 +276,7 @@ def test_a_question_that_makes_no_sense_is_refused(
 
 @contextmanager
 def running(millrace: Company) -> Iterator[None]:
-    """The company's server, and a worker that answers errands."""
+    """The company's server, and a worker that answers checks."""
     with served(millrace) as address:
         secret = millrace.client.app.state.services.worker_secret  # type: ignore[attr-defined]
         link = Link(address, secret, new_id("worker"), "here")
@@ -287,9 +289,9 @@ def running(millrace: Company) -> Iterator[None]:
             link.close()
 
 
-def ended(millrace: Company, member: str, errand: str) -> Any:
-    eventually(lambda: state_of(millrace, member, errand)["state"] in {"succeeded", "failed"})
-    return state_of(millrace, member, errand)
+def ended(millrace: Company, member: str, check: str) -> Any:
+    eventually(lambda: state_of(millrace, member, check)["state"] in {"succeeded", "failed"})
+    return state_of(millrace, member, check)
 
 
 @pytest.fixture
@@ -324,7 +326,7 @@ def test_a_real_worker_discovers_a_real_database(tmp_path: Path, database_url_of
     place = {"kind": "postgresql", "host": "127.0.0.1", "port": where.port, "database": where.path[1:]}
     with company(database, tmp_path, outgoing={"allow": ["127.0.0.1"]}) as millrace, running(millrace):
         found = added(millrace, place={**place, "user": "headgate", "tls": "off"}, secrets={})["id"]
-        answer = ended(millrace, "Tom", asked(millrace, "Tom", found, errand="discover"))
+        answer = ended(millrace, "Tom", asked(millrace, "Tom", found, operation="discover"))
         assert answer["result"]["streams"] == [
             {
                 "name": "public.t", "sort": "table", "keys": ["id"], "bytes": None, "modified_at": None,
@@ -335,11 +337,11 @@ def test_a_real_worker_discovers_a_real_database(tmp_path: Path, database_url_of
 
 def test_following_waits_for_the_end(millrace_on_sqlite: Company) -> None:
     millrace = millrace_on_sqlite
-    errand = asked(millrace, "Tess", added(millrace)["id"])
-    assert millrace.as_("Tess").get(f"/api/errands/{errand}", wait=0.1).json()["state"] == "queued"
+    check = asked(millrace, "Tess", added(millrace)["id"])
+    assert millrace.as_("Tess").get(f"/api/connection-checks/{check}", wait=0.1).json()["state"] == "queued"
     [job] = claimed(millrace)
     finish(millrace, job, result={"detail": "fine", "milliseconds": 1})
-    assert millrace.as_("Tess").get(f"/api/errands/{errand}", wait=20).json()["state"] == "succeeded"
+    assert millrace.as_("Tess").get(f"/api/connection-checks/{check}", wait=20).json()["state"] == "succeeded"
 
 
 def test_a_result_is_cut_to_what_the_server_takes() -> None:
