@@ -250,6 +250,6 @@ while True:
 BOMBS = {
     "NOTEBOOK_PROCESSES": (FORK_BOMB, "more than 100 processes"),
     "NOTEBOOK_MEMORY": (MEMORY_BOMB, "more than 3.0 GiB of memory"),
-    "NOTEBOOK_DISK": (DISK_BOMB, "more than 300 MiB on disk"),
+    "NOTEBOOK_DISK": (DISK_BOMB, "more than 300 MiB of disk"),
 }
 """Code that takes all that there is, and what its author is told."""

@@ -167,7 +167,7 @@ def test_one_that_ends_its_own_processes_is_over_and_told(world: Notebooks) -> N
         told = fails(world, "1", source)
         assert told.failed is not None
         assert told.failed.code == "NOTEBOOK_ENDED"
-        assert "process ended by itself, after cell" in told.failed.message
+        assert "process ended unexpectedly, after cell" in told.failed.message
 
 
 def test_one_that_sleeps_beyond_its_time_is_ended(world: Notebooks) -> None:
@@ -275,7 +275,7 @@ def test_a_link_among_the_files_of_a_volume_is_refused(world: Notebooks) -> None
         place.with_suffix(".kept").rename(place)
     assert told.failed is not None
     assert (told.failed.code, told.artifacts) == ("FILE_REFUSED", {})
-    assert "a.txt cannot be handed to a notebook" in told.failed.message
+    assert "cannot provide a.txt to the notebook" in told.failed.message
     gone(world)
 
 

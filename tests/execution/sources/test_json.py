@@ -91,10 +91,10 @@ def test_values_that_do_not_fit_any_more_are_rejected(files: Files) -> None:
     assert (found.rows_out, found.rejected) == (2, 5)
     assert files.values("id, price, to.n, to.new") == [(1, 1.5, 1, None), (2, 2.0, 2, "x"), (8, 8.5, None, None)]
     assert sorted(row["reason"] for row in files.rejected()) == [
-        "at: yesterday is no timestamp",
-        "id: 4.5 is no bigint",
-        "id: three is no bigint",
-        "on: perhaps is no boolean",
+        "at: yesterday is not a valid timestamp",
+        "id: 4.5 is not a valid bigint",
+        "id: three is not a valid bigint",
+        "on: perhaps is not a valid boolean",
         'to: {"n":"seven"} is no struct<n:bigint,new:string>',
     ]
 

@@ -45,14 +45,16 @@ def test_parquet_of_several_shapes(files: Files) -> None:
     files.put("c.parquet", parquet(id=["three", "4"], price=[None, None]))
     found = files.land("c.parquet", files=options, write="append")
     assert (found.rows_out, found.rejected) == (1, 1)
-    assert files.rejected()[0]["reason"] == "id: three is no bigint"
+    assert files.rejected()[0]["reason"] == "id: three is not a valid bigint"
 
 
 @pytest.mark.parametrize("kind", ["parquet", "avro"])
 @pytest.mark.parametrize("content", [b"not at all", b"PAR1", b"Obj\x01", b"Obj\x01\x04\x16avro.schema"])
 def test_a_file_that_is_none_is_named(files: Files, kind: str, content: bytes) -> None:
     files.put("broken.file", content)
-    with pytest.raises(StepFailed, match=r"broken\.file cannot be read: it is no (Parquet|Avro) file") as failed:
+    with pytest.raises(
+        StepFailed, match=r"cannot read broken\.file: it is not (a|an)( complete)? (Parquet|Avro) file"
+    ) as failed:
         files.land("*", files={"format": kind})
     assert not failed.value.passing
 
@@ -61,7 +63,7 @@ def test_a_parquet_file_that_is_damaged_inside_is_named(files: Files) -> None:
     content = bytearray(parquet(id=list(range(10_000)), text=[f"row {n}" for n in range(10_000)]))
     content[200:5000] = bytes(4800)
     files.put("damaged.parquet", bytes(content))
-    with pytest.raises(StepFailed, match=r"damaged\.parquet cannot be read"):
+    with pytest.raises(StepFailed, match=r"cannot read damaged\.parquet"):
         files.land("*", files={"format": "parquet"})
 
 
@@ -158,7 +160,7 @@ def test_sheets(files: Files) -> None:
     found = files.land("b.xlsx", files=options, write="append")
     assert (found.rows_out, found.rejected) == (1, 2)
     assert {row["reason"] for row in files.rejected()} == {
-        "id: 4th is no bigint",
+        "id: 4th is not a valid bigint",
         "the row has values beyond the last column of the header",
     }
     assert {row["file"] for row in files.rejected()} == {"b.xlsx"}
@@ -168,7 +170,7 @@ def test_sheets(files: Files) -> None:
     with pytest.raises(StepFailed, match=r"a\.xlsx has no sheet 'third'; it has first, second"):
         files.land("a.xlsx", files=options | {"sheet": "third"})
     files.put("broken.xlsx", b"PK\x03\x04 no workbook")
-    with pytest.raises(StepFailed, match=r"broken\.xlsx cannot be read: it is no workbook"):
+    with pytest.raises(StepFailed, match=r"cannot read broken\.xlsx: it is not"):
         files.land("broken.xlsx", files=options)
     files.put("none.xlsx", workbook({"empty": []}))
     assert files.land("none.xlsx", files=options, write="append").rows_in == 0

@@ -35,7 +35,7 @@ def test_merge_by_keys(files: Files) -> None:
     )
     found = files.land("a.csv", **merge)
     assert (found.rows_in, found.rows_out, found.rejected) == (4, 3, 0)
-    assert "1 rows share their keys" in files.log
+    assert "Dropped 1 rows with duplicate keys" in files.log
     assert files.values("id, kind, text", "id, kind") == [(1, "a", "one"), (1, "b", "two"), (2, "a", "three")]
     # An older one changes nothing; one without a key belongs nowhere; what the source has not is left as it is.
     files.put("b.csv", "Id,kind,at\n1,a,2026-02-01\n2,a,2025-01-01\n3,a,2026-02-01\n,a,2026-02-01\n")
@@ -87,7 +87,7 @@ def test_columns_that_come_go_and_grow(files: Files) -> None:
         "gone": "string",
         "new": "struct<a:array<bigint>>",
     }
-    assert "new columns, which the table gets too: new" in files.log
+    assert "new columns, which are added to the table: new" in files.log
     assert "The source has no gone" in files.log
     assert files.values("id, d, gone, new.a") == [
         (1, Decimal("1.50"), "x", None),
@@ -97,7 +97,7 @@ def test_columns_that_come_go_and_grow(files: Files) -> None:
     files.put("c.parquet", parquet(id=[3.0, 4.5], d=[Decimal("1.5000"), Decimal("1.5001")]))
     found = files.land("c.parquet", files=options, write="append")
     assert (found.rows_out, found.rejected) == (1, 1)
-    assert files.rejected()[0]["reason"] == "id: 4.5 is no bigint; d: 1.5001 is no decimal(9,2)"
+    assert files.rejected()[0]["reason"] == "id: 4.5 is not a valid bigint; d: 1.5001 is not a valid decimal(9,2)"
 
 
 def test_types_that_are_kept(files: Files) -> None:
@@ -109,7 +109,7 @@ def test_types_that_are_kept(files: Files) -> None:
     found = files.land("b.json", **keep)
     assert (found.rows_out, found.rejected) == (1, 1)
     assert files.types() == before
-    assert "new columns, which are left out (schema_changes: keep): new" in files.log
+    assert "new columns, which are ignored (schema_changes: keep): new" in files.log
     assert files.values("id, to.a") == [(1, 1), (2, 2)]
 
 
@@ -149,7 +149,7 @@ def test_rows_are_counted_when_spark_does_not_report_its_observation(
     assert (found.rows_in, found.rows_out, found.rejected) == (4, 3, 1)
     assert found.state == {"cursor": "9", "type": "bigint"}
     assert files.values("id") == [(1,), (7,), (8,)]
-    assert files.rejected()[0]["reason"] == "at: never is no date"
+    assert files.rejected()[0]["reason"] == "at: never is not a valid date"
 
 
 def test_files_are_landed_once_each_without_a_cursor(files: Files) -> None:

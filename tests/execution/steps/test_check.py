@@ -44,7 +44,10 @@ PASSED: list[tuple[dict[str, Any], str]] = [
     ({"check": "rows", "least": 5, "tolerance": 0.2}, "raw.orders has 4 rows"),
     ({"check": "freshness", "columns": ["d"], "within": "1 day"}, "The newest d of raw.orders is 2026-05-01; no older"),
     ({"check": "freshness", "columns": ["at"], "within": "3 hours"}, "is 2026-05-01 23:00:00; no older than 3 hours"),
-    ({"check": "sql", "sql": f"SELECT * FROM {ORDERS} WHERE at > :run_time -- none"}, "gives 0 rows; raw.orders has 4"),
+    (
+        {"check": "sql", "sql": f"SELECT * FROM {ORDERS} WHERE at > :run_time -- none"},
+        "returns 0 rows; raw.orders has 4",
+    ),
 ]
 
 
@@ -98,7 +101,7 @@ def test_freshness_looks_at_the_newest_row_and_needs_one(bench: Bench) -> None:
     assert not late.passed
     none = bench.check("raw.empty", check="freshness", columns=["at"], within="1 day", tolerance=1.0)
     assert not none.passed
-    assert "The newest at of raw.empty is not there" in none.message
+    assert "The newest at of raw.empty is missing" in none.message
     assert bench.check("raw.empty", check="unique", columns=["id"]).passed
     assert bench.check("raw.empty", check="not_null", columns=["id"]).passed
 

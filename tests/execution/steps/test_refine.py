@@ -65,7 +65,7 @@ def test_merge_needs_unique_keys_and_leaves_other_columns_alone(bench: Bench) ->
     assert failed.value.code == "KEYS"
     assert "such as select = 9, part = 'z'" in failed.value.message
     assert bench.rows("SELECT * FROM raw.merged ORDER BY 1") == expected
-    with pytest.raises(StepFailed, match="keys names nope, which the query does not give"):
+    with pytest.raises(StepFailed, match="Unknown column nope in keys; the query returns"):
         bench.refine("SELECT 1 AS a", "raw.merged", write="merge", keys=["nope"])
     full = bench.refine(
         "SELECT 5 AS `select`, 'k' AS part", "raw.merged", write="merge", keys=["select", "part"], full_refresh=True
@@ -167,7 +167,7 @@ def test_partitions_and_order_follow_the_definition(bench: Bench) -> None:
         ("SELECT * FROM raw.hidden", StepFailed, "raw.hidden that you may see.* first run the pipeline that writes it"),
         ("SELECT 1 AS _file", StatementRefused, "_file"),
         ("SELECT NULL AS a", StepFailed, "CAST\\(NULL AS STRING\\)"),
-        ("SELECT interval 2 months AS a", StepFailed, "column a has a type that tables do not hold"),
+        ("SELECT interval 2 months AS a", StepFailed, "column a has a type that tables do not support"),
         ("SELECT 1 a, 2 A", StepFailed, "Two columns have the name a"),
         ("-- nothing", SqlFailed, "Syntax error"),
     ],

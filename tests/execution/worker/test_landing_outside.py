@@ -124,7 +124,7 @@ def test_rows_of_an_api_become_typed_columns(shop: Workshop, api: Api) -> None:
     assert [row["id"] for row in source.rows("orders")] == [None, 1, 2, 3]
     assert "new" in running.text
     (bad,) = shop.rows("SELECT * FROM raw.orders_rejected")
-    assert "id: one is no bigint" in str(bad)
+    assert "id: one is not a valid bigint" in str(bad)
 
     # No rows are an answer as well, and what is wrong leaves all as it was.
     api.on("/orders", lambda _: Reply({"error": "no"}, 403))

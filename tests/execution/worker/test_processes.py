@@ -97,7 +97,7 @@ def test_the_command_line_prints_rows_and_writes_files(up: Up, tmp_path: Path) -
         assert up.headgate("sql", "SELECT id FROM range(2500)", "--format", kind, "-o", str(file)).returncode == 0
         assert file.stat().st_size > 1000
     limited = up.headgate("sql", "SELECT id FROM range(100)", "--limit", "2")
-    assert (len(limited.stdout.splitlines()), "Only 2 rows" in limited.stderr) == (3, True)
+    assert (len(limited.stdout.splitlines()), "cut to 2 rows" in limited.stderr) == (3, True)
     wrong = up.headgate("sql", "SELEC")
     assert (wrong.returncode, "PARSE_SYNTAX_ERROR" in wrong.stderr, "Traceback" in wrong.stderr) == (2, True, False)
     assert "SELEC" in up.headgate("statement", "list").stdout

@@ -86,7 +86,7 @@ def test_overwrite_append_and_merge(shop: Workshop) -> None:
     with pytest.raises(StepFailed, match="have the same id") as failed:
         save(shop, running, name, write="merge", keys=("id",))
     assert failed.value.code == "KEYS"
-    with pytest.raises(StepFailed, match="keys names number"):
+    with pytest.raises(StepFailed, match="Unknown column number in keys"):
         save(shop, running, name, write="merge", keys=("number",))
     assert rows(shop, name, running) == [(2, "B"), (3, "C"), (4, "d")]
 
@@ -118,7 +118,7 @@ def test_what_was_not_saved_stays_and_what_is_lost_is_told(shop: Workshop) -> No
     assert (failed.value.code, failed.value.passing) == ("STAGED_LOST", True)
     stage(shop, running, name)
     assert save(shop, running, name) == Result()
-    assert "saved nothing for raw.stays" in running.text
+    assert "saved no rows for raw.stays" in running.text
 
 
 def test_a_step_that_is_done_again_from_where_it_began_does_the_same(shop: Workshop) -> None:
