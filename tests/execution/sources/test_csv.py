@@ -141,7 +141,7 @@ def test_packed_files(files: Files) -> None:
     with pytest.raises(StepFailed, match=r"cannot read c.csv.gz"):
         files.land("c.csv.gz")
     files.put("d.csv", b"PK\x03\x04....")
-    with pytest.raises(StepFailed, match=r"d\.csv is a ZIP archive"):
+    with pytest.raises(StepFailed, match=r"d\.csv contains a ZIP archive"):
         files.land("d.csv")
 
 

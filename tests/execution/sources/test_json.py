@@ -95,7 +95,7 @@ def test_values_that_do_not_fit_any_more_are_rejected(files: Files) -> None:
         "id: 4.5 is not a valid bigint",
         "id: three is not a valid bigint",
         "on: perhaps is not a valid boolean",
-        'to: {"n":"seven"} is no struct<n:bigint,new:string>',
+        'to: {"n":"seven"} is not a valid struct<n:bigint,new:string>',
     ]
 
 

@@ -168,7 +168,7 @@ def test_what_cannot_be_kept_is_said_with_a_sample(bench: Bench) -> None:
     assert "has a column _Is_Current" in refused(keys=["id"])
     for name in ("ids", "no_history"):
         bench.rows(f"CREATE TABLE raw.{name} (id INT)")
-    with pytest.raises(StepFailed, match=r"raw\.no_history is no history of this kind"):
+    with pytest.raises(StepFailed, match=r"raw\.no_history is not a history with these settings"):
         bench.keep("raw.ids", "raw.no_history", keys=["id"])
     with pytest.raises(StepFailed, match=r"raw\.nowhere does not exist yet"):
         bench.keep("raw.nowhere", "raw.nowhere_history", keys=["id"])
