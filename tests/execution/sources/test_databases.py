@@ -412,13 +412,15 @@ def test_a_run_that_is_stopped_stops_in_the_database_too(postgres: Postgres) -> 
 
 
 def test_progress_and_stages_are_told(postgres: Postgres) -> None:
-    fill(postgres, 500)
-    postgres.land("shop.orders", in_parts={"column": "id", "parts": 2})
+    fill(postgres, 200)
+    # Slow rows: Spark reports progress every two seconds.
+    postgres.run("CREATE VIEW shop.slow AS SELECT * FROM shop.orders WHERE pg_sleep(0.03) IS NOT NULL")
+    postgres.land("shop.slow", in_parts={"column": "id", "parts": 2})
     assert postgres.running
     assert postgres.running.told
     assert postgres.running.told[-1].tasks_total >= 1
     assert [line for _, line in postgres.running.lines] == [
-        "Reading shop.orders with 2 connections",
+        "Reading shop.slow with 2 connections",
         f"Creating `raw`.`{postgres.table}` with 4 columns",
         f"Replacing the rows of `raw`.`{postgres.table}`",
     ]
