@@ -102,7 +102,7 @@ def _print(run: dict[str, Any], *, as_json: bool) -> None:
             (entry["number"] + 1, entry["title"], entry["state"], entry["rows_out"], entry["rejected"], _checked(entry))
             for entry in run["steps"]
         )
-        print_table(("", "step", "state", "rows", "rejected", "found"), rows)
+        print_table(("", "step", "state", "rows", "rejected", "check"), rows)
     for value in run["written"]:
         print(f"wrote {value['name'] or value['table']}, snapshot {value['snapshot'] or '—'}")
 

@@ -2,7 +2,6 @@
 token.
 """
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter
@@ -62,32 +61,31 @@ def is_worker(services: Services, request: Request) -> bool:
     return True
 
 
-async def wait_for(
-    check: Callable[[Connection], bool], services: Services, request: Request, parameters: dict[str, Any]
-) -> None:
-    """Wait, for a worker's request, until there is something to claim."""
-    if is_worker(services, request):
-        await services.watch.wait(check, parameters["wait"])
-        if await request.is_disconnected():
-            # A dead worker would hold the claimed jobs until the lease expires.
-            raise Unavailable
-
-
 async def until_waiting(services: Services, request: Request, parameters: dict[str, Any]) -> None:
-    """Wait for a job that this worker would get."""
+    """Wait for a job that this worker would get. The guard refuses callers other than workers, who do not wait."""
+    if not is_worker(services, request):
+        return
     kind, slots = kind_named(parameters["kind"]), _slots(parameters["body"])
-    await wait_for(lambda connection: kind.is_waiting(connection, now(), slots), services, request, parameters)
+
+    def is_waiting(connection: Connection) -> bool:
+        return kind.is_waiting(connection, now(), slots)
+
+    await services.watch.wait(is_waiting, parameters["wait"])
+    if await request.is_disconnected():
+        # A dead worker would hold the claimed jobs until the lease expires.
+        raise Unavailable
 
 
 async def until_cancelled(services: Services, request: Request, parameters: dict[str, Any]) -> None:
     """Wait for a job to interrupt."""
+    if not is_worker(services, request):
+        return
     worker, kinds = parameters["body"].worker, _kinds(parameters["body"].running)
 
     def is_cancelling(connection: Connection) -> bool:
         return any(queue.is_cancelling(kind, connection, worker) for kind in kinds)
 
-    if is_worker(services, request):
-        await services.watch.wait(is_cancelling, parameters["wait"])
+    await services.watch.wait(is_cancelling, parameters["wait"])
 
 
 def _slots(body: ClaimIn) -> WorkerSlots:
@@ -111,7 +109,7 @@ def claim_jobs(stages: Stages, kind: Kind, body: ClaimIn, wait: Wait = 0) -> Cla
     """Claim queued jobs of one kind, up to the worker's free slots. The worker loses a job if it sends no heartbeat for
     the kind's lease. A job that may no longer begin is ended.
     """
-    wanted = kind_named(kind)
+    wanted = stages.peek(lambda call: kind_named(kind))
     try:
         jobs = stages.write(lambda call: _claim(wanted, call, body), in_turn=wanted.in_turn)
     except Exception as error:
@@ -171,17 +169,18 @@ def renew_leases(stages: Stages, body: HeartbeatIn, wait: Wait = 0) -> Instructi
     """Renew the leases of a worker's jobs and store their progress. The response names the jobs to interrupt and
     arrives immediately if there is one.
     """
+    kinds = stages.peek(lambda call: _kinds(body.running))
 
     def work(call: Call) -> InstructionsOut:
         note_worker(call.connection, call.now, body)
         orders = InstructionsOut(cancel=[], lost=[])
-        for kind in _kinds(body.running):
+        for kind in kinds:
             beats = [message for message in body.running if message.kind == kind.name]
             answer = queue.beat(kind, call.connection, call.now, call.settings, body.worker, beats)
             orders = InstructionsOut(cancel=orders.cancel + answer.cancel, lost=orders.lost + answer.lost)
         return orders
 
-    return stages.write(work, in_turn=any(kind.in_turn for kind in _kinds(body.running)))
+    return stages.write(work, in_turn=any(kind.in_turn for kind in kinds))
 
 
 @router.governed(
@@ -195,7 +194,7 @@ def renew_leases(stages: Stages, body: HeartbeatIn, wait: Wait = 0) -> Instructi
 )
 def add_log_lines(stages: Stages, kind: Kind, job_id: Job, body: LogIn) -> JobState:
     """Append lines to the log of a job."""
-    wanted = kind_named(kind)
+    wanted = stages.peek(lambda call: kind_named(kind))
 
     def work(call: Call) -> str:
         row = queue.owned(wanted, call.connection, job_id, body.worker, body.fence)
@@ -220,7 +219,7 @@ def finish_job(stages: Stages, kind: Kind, job_id: Job, body: FinishIn) -> JobSt
     """Report the outcome of a job. The response is 409 if the worker no longer holds the job. Repeating the message has
     no effect.
     """
-    wanted = kind_named(kind)
+    wanted = stages.peek(lambda call: kind_named(kind))
     outcome = Outcome(body.state, body.error_code, body.error, _result(wanted, body))
 
     def work(call: Call) -> str:
