@@ -15,8 +15,8 @@ from headgate.kit.errors import Problem
 from headgate.lakehouse.catalog.declared_tables import ANALYSED, COLUMNS, OWN
 from headgate.lakehouse.catalog.models import work_load_table, work_token_table
 from headgate.lakehouse.items.service import full_name
-from headgate.lakehouse.saved_queries.service import NotSaved
 from headgate.lakehouse.sql import service as workbench
+from headgate.lakehouse.sql.saves import NotSaved
 from headgate.organization.tokens import service as tokens
 from headgate.organization.tokens.models import token_table
 from headgate.pipelines import deferred_checks, expected_columns

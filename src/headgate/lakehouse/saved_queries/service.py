@@ -11,10 +11,12 @@ from headgate.kit.names import name_key
 from headgate.lakehouse.catalog.models import work_load_table, work_token_table
 from headgate.lakehouse.models import lake_item_table, table_ref_table
 from headgate.lakehouse.saved_queries.models import saved_query_table
+from headgate.lakehouse.sql.saves import NotSaved
 from headgate.platform.audit.events import DENIED, Event, record
 from headgate.platform.authorization import writer
 from headgate.platform.authorization.models import resource_table
 from headgate.platform.authorization.questions import Question, decide
+from headgate.platform.unit_of_work.call import Call
 
 SAVED, RENAMED, DELETED = "saved_query.saved", "saved_query.renamed", "saved_query.deleted"
 KIND = "saved_query"
@@ -22,18 +24,17 @@ _resources, _queries, _items, _refs = resource_table.c, saved_query_table.c, lak
 _loads, _works = work_load_table.c, work_token_table.c
 
 
-class NotSaved(Exception):
-    """Why a query or pipeline was not saved, and what to do; `denials` are the refusals to audit."""
-
-    def __init__(self, why: str, denials: Sequence[Event] = ()) -> None:
-        super().__init__(why)
-        self.denials = denials
-
-
 def name_taken(connection: Connection, author: str, name: str, own: str | None = None) -> str | None:
     """The name of another saved query of the author that looks the same, or None."""
     same = (_resources.namespace == KIND, _resources.scope_id == author, _resources.name_key == name_key(name))
     return connection.execute(select(_resources.name).where(*same, _resources.id != (own or ""))).scalar()
+
+
+def save_query(call: Call, row: RowMapping, tables: list[str], missing: str | None) -> str:
+    """Write the saved query that a probe was for."""
+    if missing is not None:
+        raise NotSaved(missing)
+    return save_probed(call.connection, call.now, row, tables)
 
 
 def save_probed(connection: Connection, now: datetime, row: RowMapping, tables: Sequence[str]) -> str:

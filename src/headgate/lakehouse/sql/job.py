@@ -4,7 +4,7 @@ The work token is valid from claim to end, so nothing is committed for a stateme
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,9 +18,9 @@ from headgate.lakehouse.catalog.declared_tables import ANALYSED
 from headgate.lakehouse.catalog.errors import NotWritten
 from headgate.lakehouse.catalog.models import commit_table, work_load_table, work_token_table
 from headgate.lakehouse.catalog.work_tokens import end_work, open_work
-from headgate.lakehouse.saved_queries import service as saving
 from headgate.lakehouse.sql import fair_share
 from headgate.lakehouse.sql.models import statement_read_table, statement_table
+from headgate.lakehouse.sql.saves import NotSaved, Save
 from headgate.organization.members.repository import address
 from headgate.organization.tokens.models import token_table
 from headgate.platform.audit.events import DENIED, Event, record
@@ -49,9 +49,6 @@ REFUSED = "REFUSED"
 """The error code of a statement refused by the guard in Spark."""
 CREDENTIALS_ENDED = "The token by which this statement was submitted has ended"
 
-Save = Callable[[Call, RowMapping, list[str], str | None], str]
-"""Saves the subject of a probe: takes its row, the loaded tables and the missing table; returns the id."""
-
 _rows = statement_table.c
 _loads, _works = work_load_table.c, work_token_table.c
 
@@ -69,7 +66,7 @@ class Statements(JobKind):
 
     def __init__(self) -> None:
         self.savers: dict[str, Save] = {}
-        """Save functions of subjects other than queries, by the name of the field in `save`."""
+        """How to save each kind of subject, by the name of its field in `save`."""
 
     def lease(self, settings: Settings) -> timedelta:
         return LEASE
@@ -131,11 +128,11 @@ class Statements(JobKind):
         """Save the subject of a probe in this transaction, or report why not."""
         connection, statement = call.connection, row["id"]
         missing = (outcome.error or MISSING) if outcome.error_code == MISSING else None
-        saver = next((self.savers[name] for name in row["save"] if name in self.savers), save_query)
+        saver = next(self.savers[name] for name in row["save"] if name in self.savers)
         try:
             with connection.begin_nested():
                 saved = saver(call, row, loaded(connection, statement), missing)
-        except saving.NotSaved as error:
+        except NotSaved as error:
             record(connection, list(error.denials))
             code = MISSING if missing is not None and str(error) == missing else "NOT_SAVED"
             return queue.end(self, connection, call.now, statement, "failed", code, str(error))
@@ -173,13 +170,6 @@ class Statements(JobKind):
 
 
 STATEMENTS = Statements()
-
-
-def save_query(call: Call, row: RowMapping, tables: list[str], missing: str | None) -> str:
-    """Store the saved query of a probe."""
-    if missing is not None:
-        raise saving.NotSaved(missing)
-    return saving.save_probed(call.connection, call.now, row, tables)
 
 
 def _stored(result: StatementResult) -> dict[str, Any]:
